@@ -1,8 +1,9 @@
 // `npm run conformance`: every client scenario of both MCP requirement sets, one by one, against what is expected to fail.
-// `--ci` leaves out the expected failures; `--only name,name` runs some scenarios; `--through acp` drives `tenon acp`.
+// `--ci` leaves out the expected failures, and through ACP runs a sample; `--only name,name` runs some scenarios; `--through acp` drives `tenon acp`.
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import {
+  ACP_SAMPLE,
   OLDER,
   prepare,
   runScenario,
@@ -30,7 +31,8 @@ function expectedFailures(): readonly ExpectedFailure[] {
   return entries;
 }
 
-async function main(isCi: boolean, only: readonly string[] | undefined, through: Through): Promise<boolean> {
+async function main(isCi: boolean, named: readonly string[] | undefined, through: Through): Promise<boolean> {
+  const only = named ?? (isCi && through === "acp" ? ACP_SAMPLE : undefined);
   await prepare(through);
   const expected = expectedFailures();
   const reasonFor = ({ name, version }: Scenario) =>

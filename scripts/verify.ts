@@ -90,9 +90,9 @@ if (isWhole) {
   });
 }
 /** Waits for processes most of its time, as scenarios do: they run beside each other. */
-const conformance = () =>
-  ledger.record("conformance", "MCP's own suite for clients, without what is expected to fail", async () => {
-    const args = ["--import", "tsx", join(ROOT, "scripts/conformance.ts"), "--ci"];
+const conformance = (through: "connections" | "acp", what: string) =>
+  ledger.record(`conformance-${through}`, what, async () => {
+    const args = ["--import", "tsx", join(ROOT, "scripts/conformance.ts"), "--ci", "--through", through];
     const { code, output } = await run(process.execPath, args);
     const passed = output.match(/^passed /gm)?.length ?? 0;
     const wrong = output.match(/^(FAILED|STALE|GONE) /gm)?.length ?? 0;
@@ -102,7 +102,9 @@ const other = node24Path();
 if (other === undefined) ledger.skip("scenarios-24", "no Node 24 for this platform; name one in TENON_NODE24");
 await Promise.all([
   scenarios("scenarios"),
-  conformance().then(() => (other === undefined ? undefined : inProcess("in-process-24", other))),
+  conformance("connections", "MCP's own suite for clients, without what is expected to fail")
+    .then(() => conformance("acp", "a sample of it through tenon acp"))
+    .then(() => (other === undefined ? undefined : inProcess("in-process-24", other))),
 ]);
 if (other !== undefined) await scenariosOn("scenarios-24", other);
 

@@ -14,6 +14,12 @@ export interface Scenario {
   readonly version: Version;
 }
 
+/** What CI runs through ACP: nulls among the arguments, forms, pages, a log-in that a call turns out to need, credentials. */
+export const ACP_SAMPLE: readonly string[] = [
+  ...["elicitation-sep1034-client-defaults", "http-custom-headers", "auth/scope-step-up"],
+  ...["auth/client-credentials-jwt", "json-schema-2020-12-preservation"],
+];
+
 export interface Verdict {
   readonly passed: boolean;
   /** Everything the suite and the client said. */
