@@ -59,33 +59,31 @@ function objectIn(path: string): JsonObject {
   return value;
 }
 
-/** All of them in one session; the times are those from `session/new` on. */
+/** All of them in one session, in its order; the times are those from `session/new` on. */
 async function connectAll(client: AcpClient, home: string, servers: readonly NpmServer[]): Promise<Row[]> {
   await client.initialize();
   const startMs = performance.now();
   const mcpServers = servers.map(({ spec: _spec, ...server }) => server);
   const { sessionId } = await client.newSession({ cwd: home, mcpServers });
-  const rows = servers.map(async ({ name, spec }): Promise<Row> => {
+  const settling = servers.map(async ({ name, spec }) => {
     const isSettled = new RegExp(`"name":"${name}"[^{}]*"state":"(?:ready|failed)"`, "u");
     const update = await client
       .waitForUpdate(sessionId, ({ _meta }) => isSettled.test(JSON.stringify(_meta ?? {})), { timeoutMs: READY_MS })
       .catch(() => undefined);
     const ms = update && Math.round(performance.now() - startMs);
-    return { name, spec, state: "not ready", tools: 0, ms };
+    return { name, spec, ms };
   });
-  const settled = await Promise.all(rows);
+  const settled = await Promise.all(settling);
   const status = await client.request("_tenon/mcp/status", { sessionId });
   const listed = isJsonObject(status) && Array.isArray(status["servers"]) ? status["servers"] : [];
   const known = new Map(listed.flatMap((entry: JsonValue) => (isJsonObject(entry) ? [[entry["name"], entry]] : [])));
-  const order = [...known.keys()].join(", ");
-  if (order !== servers.map(({ name }) => name).join(", ")) throw new Error(`another order: ${order}`);
-  return settled.map((row): Row => {
-    const { state, toolCount } = known.get(row.name) ?? {};
-    return { ...row, state: String(state ?? row.state), tools: Number(toolCount ?? 0) };
+  return [...known.values()].map(({ name, state, toolCount }): Row => {
+    const row = settled.find((one) => one.name === name);
+    return { name: String(name), spec: row?.spec ?? "", state: String(state), tools: Number(toolCount), ms: row?.ms };
   });
 }
 
-/** Returns whether all of them became ready. */
+/** Returns whether all of them became ready, in the given order. */
 async function runServers(): Promise<boolean> {
   await ensurePinned("servers");
   const home = mkdtempSync(join(tmpdir(), "tenon-servers-"));
@@ -93,7 +91,8 @@ async function runServers(): Promise<boolean> {
     const env = { PATH: process.env["PATH"] ?? "", HOME: home, TENON_HOME: home };
     const args = [join(ROOT, "dist/cli/main.js"), "acp"];
     await using client = startAgent({ command: process.execPath, args, env, cwd: home });
-    const rows = await connectAll(client, home, npmServers(home));
+    const servers = npmServers(home);
+    const rows = await connectAll(client, home, servers);
     const table = rows.map(
       ({ name, spec, state, tools, ms }) => `| ${name} | ${spec} | ${state} | ${tools} | ${ms ?? "-"} |`,
     );
@@ -102,7 +101,9 @@ async function runServers(): Promise<boolean> {
     const page = readFileSync(PAGE, "utf8");
     const section = `<!-- servers -->\n\n${lines.join("\n")}\n\n<!-- /servers -->`;
     writeFileSync(PAGE, page.replace(/<!-- servers -->.*<!-- \/servers -->/su, section));
-    return rows.every(({ state }) => state === "ready");
+    const isInOrder = rows.map(({ name }) => name).join() === servers.map(({ name }) => name).join();
+    if (!isInOrder) console.error("They are not in the order in which they were handed over.");
+    return isInOrder && rows.every(({ state }) => state === "ready");
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
