@@ -22,7 +22,7 @@ export function sessionPorts(
     readonly abilities: ClientAbilities;
     readonly messages: McpMessages;
     /** `tell`: the person, that commands do not run in the client's terminals. */
-    readonly terminals: { readonly trust: TerminalTrust; tell(words: string): void };
+    readonly terminals: { readonly trust: TerminalTrust; readonly tell: (words: string) => void };
     readonly world: Pick<World, "after">;
   },
 ): SessionPorts {

@@ -66,7 +66,7 @@ export interface Terminal {
 /** A command that changes nothing, and whether what it printed is right. */
 export interface TerminalProbe {
   readonly request: CommandRequest;
-  isRight(output: string): boolean;
+  readonly isRight: (output: string) => boolean;
 }
 
 export interface PlanEntry {

@@ -118,9 +118,9 @@ export interface CallSubject {
 export function callSubject(
   name: string,
   tool: CatalogTool | undefined,
-  { trustsAnnotations }: Pick<RunPorts, "trustsAnnotations">,
+  ports: Pick<RunPorts, "trustsAnnotations">,
 ): CallSubject {
-  const trustsHints = tool && trustsAnnotations?.(tool) ? (true as const) : undefined;
+  const trustsHints = tool && ports.trustsAnnotations?.(tool) ? (true as const) : undefined;
   return { name, ...defined({ tool, trustsHints }) };
 }
 
