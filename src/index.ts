@@ -133,7 +133,7 @@ export interface RuntimeOptions {
   readonly grants?: GrantStore;
   /** Keeps what servers write to their stderr or log; nobody does unless given. */
   readonly serverOutput?: ServerOutput;
-  /** An embedder of your own: tools behind search are then compared by meaning too. None is needed, and none is built in. */
+  /** An embedder of your own: tools behind search are compared by meaning too, instead of as `search.embeddings` says. */
   readonly embedder?: Embedder;
 }
 
@@ -155,6 +155,7 @@ export function createRuntime(options: RuntimeOptions = {}): SessionHost {
       serverOutput: options.serverOutput,
     }),
     stateDir: options.stateDir ?? paths.stateDir,
+    cacheDir: options.cacheDir ?? paths.cacheDir,
     client: { name: "tenon", version: VERSION },
   });
 }

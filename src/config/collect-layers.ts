@@ -21,7 +21,7 @@ import {
   readLayer,
   sourced,
 } from "./layers/read-layer.js";
-import type { EffectiveConfig, LoadRequest, ProviderValues } from "./load-config.js";
+import type { EffectiveConfig, EmbeddingValues, LoadRequest, ProviderValues } from "./load-config.js";
 import { interpolate, isMissing, Secrets } from "./secrets/secrets.js";
 
 export interface ConfigRequest {
@@ -225,6 +225,16 @@ export function providerValues(merged: Merged): Readonly<Partial<Record<Provider
   );
 }
 
+export function embeddingValues(merged: Merged): EmbeddingValues | undefined {
+  const entry = configOf(merged).search?.embeddings;
+  if (!entry) return undefined;
+  const { apiKey, baseUrl, model, ...more } = entry;
+  const at = (field: (typeof FIELDS)[number], value: string | undefined) =>
+    sourced(merged, ["search", "embeddings", field], value);
+  const settings = { model, ...defined(more) };
+  return { settings, ...defined({ apiKey: at("apiKey", apiKey), baseUrl: at("baseUrl", baseUrl) }) };
+}
+
 interface ProviderEnvironment {
   /** The environment with what the user's file adds; what is set in the environment itself is stronger. */
   readonly env: World["env"];
@@ -239,6 +249,48 @@ export async function providerEnvironment(
   request: Pick<LoadRequest, "world" | "env" | "resolveSecret">,
   only: readonly ProviderName[] = PROVIDERS,
 ): Promise<ProviderEnvironment> {
+  const env = request.env ?? request.world.env;
+  const wanted = only.flatMap((name) =>
+    FIELDS.map((field) => ({ name, field, given: config.providers[name]?.[field], path: ["providers", name, field] })),
+  );
+  return await filledEnvironment(wanted, request, env);
+}
+
+/**
+ * For `embeddingModel`: the environment with what `search.embeddings` says, else with what its provider has. At an address
+ * of its own it gets no key but its own: a key goes to the server it is for.
+ */
+export async function embeddingEnvironment(
+  { embeddings, providers }: Pick<EffectiveConfig, "embeddings" | "providers">,
+  request: Pick<LoadRequest, "world" | "env" | "resolveSecret">,
+): Promise<ProviderEnvironment> {
+  const said = embeddings?.settings.model.split("/", 1)[0];
+  const name = PROVIDERS.find((one) => one === (said === "gemini" ? "google" : said)) ?? "openai-compatible";
+  const { apiKey, baseUrl } = embeddings ?? {};
+  const env = request.env ?? request.world.env;
+  const replaced = FIELDS.filter((field) => baseUrl || (field === "apiKey" && apiKey));
+  const hidden = new Set(replaced.flatMap((field) => PROVIDER_VARIABLES[name][field]));
+  const base = Object.fromEntries(Object.entries(env).filter(([variable]) => !hidden.has(variable)));
+  const values: ProviderValues = baseUrl
+    ? defined({ apiKey, baseUrl })
+    : { ...providers[name], ...defined({ apiKey }) };
+  const wanted = FIELDS.map((field) => ({ name, field, given: values[field], path: ["search", "embeddings", field] }));
+  return await filledEnvironment(wanted, request, base);
+}
+
+interface WantedValue {
+  readonly name: ProviderName;
+  readonly field: (typeof FIELDS)[number];
+  readonly given: ProviderValues[keyof ProviderValues];
+  readonly path: readonly string[];
+}
+
+/** `base` with the values that it does not have yet. */
+async function filledEnvironment(
+  wanted: readonly WantedValue[],
+  request: Pick<LoadRequest, "world" | "env" | "resolveSecret">,
+  base: World["env"],
+): Promise<ProviderEnvironment> {
   const { world } = request;
   const env = request.env ?? world.env;
   const secrets = new Secrets(world, request.resolveSecret);
@@ -246,13 +298,11 @@ export async function providerEnvironment(
   const added: Record<string, string> = {};
   const masked: string[] = [];
   const problems: Problem[] = [];
-  for (const [name, field] of only.flatMap((one) => FIELDS.map((key) => [one, key] as const))) {
-    const given = config.providers[name]?.[field];
+  for (const { name, field, given, path } of wanted) {
     const variables = PROVIDER_VARIABLES[name][field];
     const [variable] = variables;
-    if (!given || variable === undefined || variables.some((set) => env[set]?.trim())) continue;
+    if (!given || variable === undefined || variables.some((set) => base[set]?.trim())) continue;
     const { place } = given;
-    const path = ["providers", name, field];
     const source = { world, env, folder: dirname(place.file ?? ""), secrets, patience: deadline.signal };
     const filled = await interpolate({ text: given.value, path, mayBeSecret: field === "apiKey" }, () => place, source);
     if (isMissing(filled)) problems.push({ severity: "error", place, message: filled.reason });
@@ -262,7 +312,7 @@ export async function providerEnvironment(
     }
   }
   world.trace?.hide(masked);
-  return { env: { ...env, ...added }, secrets: masked, problems };
+  return { env: { ...base, ...added }, secrets: masked, problems };
 }
 
 // The layer of the environment, and the variables model providers are configured by.

@@ -1,6 +1,6 @@
 // The door of the configuration room.
 
-export { LOCK_NAME, providerEnvironment, writeToolsLock } from "./collect-layers.js";
+export { embeddingEnvironment, LOCK_NAME, providerEnvironment, writeToolsLock } from "./collect-layers.js";
 export {
   addServer,
   type ConfigFile,

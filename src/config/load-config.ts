@@ -6,8 +6,16 @@ import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "..
 import { LAUNCH_LIMITS, LIMITS } from "../base/limits.js";
 import { recorded } from "../base/ports/trace.js";
 import type { ServerSpec } from "../mcp/index.js";
+import type { EmbeddingSettings } from "../models/index.js";
 import type { CatalogLimits, PolicyRule, ToolsLock } from "../tools/index.js";
-import { type ConfigRequest, type LayerSet, providerValues, readLayers, withClient } from "./collect-layers.js";
+import {
+  type ConfigRequest,
+  embeddingValues,
+  type LayerSet,
+  providerValues,
+  readLayers,
+  withClient,
+} from "./collect-layers.js";
 import {
   isRemoteEntry,
   type ModelEntry,
@@ -256,6 +264,7 @@ function valuesOf(merged: Merged, { allowHosts, sandbox }: LayerRules): Values {
     systemPrompt: defined(systemPrompt),
     values: [...merged.values.values()],
     ...defined({
+      embeddings: embeddingValues(merged),
       model: sourced(merged, ["model"], model),
       permissionMode: sourced(merged, ["permissions", "mode"], permissions?.mode),
       thinking: sourced(merged, ["thinking"], thinking),
@@ -339,7 +348,15 @@ interface Notice {
 }
 
 /** Before interpolation: see `providerEnvironment`. */
-export type ProviderValues = Readonly<Partial<Record<"apiKey" | "baseUrl", Sourced<string>>>>;
+export interface ProviderValues {
+  readonly apiKey?: Sourced<string>;
+  readonly baseUrl?: Sourced<string>;
+}
+
+/** Before interpolation: see `embeddingEnvironment`. */
+export interface EmbeddingValues extends ProviderValues {
+  readonly settings: EmbeddingSettings;
+}
 
 export interface EffectiveConfig {
   /** One entry per entry of every layer, sorted by name; at most one of a name is ready. */
@@ -361,6 +378,8 @@ export interface EffectiveConfig {
   /** What no server of any layer runs below. */
   readonly leastSandbox: SandboxMode;
   readonly providers: Readonly<Partial<Record<ProviderName, ProviderValues>>>;
+  /** The model that tools behind search are compared with by meaning; none unless given. Only ever the user's word. */
+  readonly embeddings?: EmbeddingValues;
   /** How many tools are put in front of the model, and whether it is remembered which prompts led to which tools. */
   readonly tools: { readonly limits: Partial<CatalogLimits>; readonly hasMemory: boolean };
   /** What the project's tools are to be, as its team has locked them. */
@@ -401,7 +420,7 @@ export function secretsIn(config: EffectiveConfig): readonly string[] {
     ...[oauth.clientSecret, oauth.privateKey, oauth.assertion, oauth.idp?.clientSecret, oauth.idp?.idToken],
   ]);
   const ofProviders = Object.values(config.providers).map(({ apiKey }) => apiKey?.value);
-  return [...ofServers, ...ofProviders].filter((secret) => secret !== undefined);
+  return [...ofServers, ...ofProviders, config.embeddings?.apiKey?.value].filter((secret) => secret !== undefined);
 }
 
 /** Why a server is not used, in one sentence; undefined when it is. */

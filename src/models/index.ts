@@ -14,6 +14,7 @@ export type {
   ModelUsage,
 } from "./model.js";
 export { type AiSdkOptions, aiSdkModel } from "./providers/ai-sdk.js";
+export { type EmbeddingModel, type EmbeddingSettings, embeddingModel } from "./providers/embeddings.js";
 export { type AvailableModel, ModelLists } from "./providers/lists.js";
 export {
   type AvailableModels,

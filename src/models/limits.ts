@@ -19,6 +19,11 @@ export const MODEL_LIMITS = {
     errorMaxBodyChars: 65_536,
   },
   /**
+   * Embeddings: one request (a local server may load its model first), one answer (32 vectors of 4,096 numbers as JSON
+   * are 3 MB), and the numbers of a vector: no known model gives more.
+   */
+  embedding: { requestMs: 30_000, answerMaxBytes: 16_777_216, maxDimensions: 4_096 },
+  /**
    * Turning a tool's schema into a provider's form. Fuel is schemas read, merged or written: 3,000 properties take 7,000,
    * and all of it is burnt in about 50 ms. Past `maxInlined` references are named instead of followed.
    */

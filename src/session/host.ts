@@ -26,6 +26,7 @@ import {
 } from "./journal/stored-sessions.js";
 import type { NewSession, SharedOptions } from "./options.js";
 import { Session } from "./session.js";
+import { MeaningSearch } from "./tools/meaning.js";
 
 /** Servers and directories are those of now: nothing of them is taken over from before. */
 export type StoredRequest = NewSession & { readonly id: string };
@@ -41,6 +42,7 @@ export class SessionHost implements AsyncDisposable {
   readonly #stored: StoredSessions;
   /** The servers that sessions share. */
   readonly #pool: ServerPool;
+  readonly #meaning: MeaningSearch;
   readonly #sessions = new Map<string, Session>();
   /** What is under way on the disk beside the sessions: nothing of it goes on once the host is closed. */
   readonly #work = new Set<Promise<unknown>>();
@@ -50,6 +52,8 @@ export class SessionHost implements AsyncDisposable {
     this.#options = withSharedConfig(options);
     this.#stored = new StoredSessions(options.world, options.stateDir);
     this.#pool = new ServerPool(options);
+    const { world, embedder, cacheDir, config } = this.#options;
+    this.#meaning = new MeaningSearch({ world, ...defined({ embedder, cacheDir, resolveSecret: config?.resolveSecret }) });
   }
 
   get world(): World {
@@ -170,6 +174,7 @@ export class SessionHost implements AsyncDisposable {
     this.#isClosed = true;
     const closed = this.sessions.map((session) => session.close(grace));
     await Promise.all([...closed, this.#pool.close(grace)]);
+    await this.#meaning[Symbol.asyncDispose]();
     await Promise.allSettled(this.#work);
   }
 
@@ -202,6 +207,7 @@ export class SessionHost implements AsyncDisposable {
       ...this.#options,
       ...request,
       pool: this.#pool,
+      meaning: this.#meaning,
       servers,
       notices: [...notices, ...(stored?.problems ?? [])],
       isTitled: stored !== undefined && this.#stored.hasTitle(request.id),

@@ -9,6 +9,7 @@ import type { ConfigurationOptions } from "./configuration.js";
 import type { GivenPrompt } from "./conversation/system-prompt.js";
 import type { Restored } from "./journal/history.js";
 import type { JournalTail } from "./journal/journal.js";
+import type { MeaningSearch } from "./tools/meaning.js";
 
 /** A server entry that cannot be used, with what is wrong with it. */
 export interface RejectedServer {
@@ -69,6 +70,8 @@ export interface SharedOptions {
   readonly transformers?: readonly ToolTransformer[];
   /** Compares tools by meaning too, when they are searched. */
   readonly embedder?: Embedder;
+  /** Where caches are kept; in memory only unless given. */
+  readonly cacheDir?: string;
 }
 
 export interface NewSession extends Partial<GivenServers> {
@@ -89,6 +92,8 @@ export interface SessionOptions extends SharedOptions, Omit<NewSession, "id" | "
   readonly id: SessionId;
   /** The servers of all sessions of the host; its own unless given. */
   readonly pool?: ServerPool;
+  /** Of all sessions of the host; without it tools are found by words alone. */
+  readonly meaning?: MeaningSearch;
   /** For an id that another process may be opening now: settles once it is this session's. No turn runs before. */
   readonly owned?: Promise<unknown>;
   readonly servers: readonly ServerSpec[];

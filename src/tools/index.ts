@@ -111,7 +111,7 @@ export {
   runCalls,
 } from "./run/call.js";
 export { type PreparedCall, prepareCall } from "./run/prepare.js";
-export { type Embedder, ToolEmbeddings } from "./search/embeddings.js";
+export { type Closeness, type Embedder, ToolEmbeddings } from "./search/embeddings.js";
 export { UsageMemory, type UsageMemoryPlace } from "./search/usage-memory.js";
 export type {
   CatalogTool,

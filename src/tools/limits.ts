@@ -33,8 +33,24 @@ export const TOOL_LIMITS = {
   toolSearchServer: { share: 0.8, least: 1 },
   /** Which prompts led to which tool: more prompts a tool than this gain next to nothing; long words may be secrets. */
   toolUsage: { promptsPerTool: 10, prompts: 2_000, termsPerPrompt: 32, termChars: 24, bytes: 1_048_576 },
-  /** Embeddings of tools: texts sent at once, characters of each, vectors kept in memory (4 KB each at 1,024 numbers). */
-  toolEmbedding: { batch: 64, textChars: 2_000, vectors: 20_000 },
+  /**
+   * Embeddings of tools: texts sent at once, requests at the same time, characters of a text, those of one that was refused
+   * as too long, vectors kept (1 KB each at 1,024 numbers), how often they are saved, and the bytes of all on the disk.
+   */
+  toolEmbedding: {
+    batch: 32,
+    parallel: 2,
+    textChars: 2_000,
+    shortChars: 500,
+    vectors: 20_000,
+    saveEvery: 1_024,
+    cacheBytes: 134_217_728,
+    /** What a prompt or a search waits for them: what is not there by then is ranked by words. */
+    waitMs: 1_500,
+    /** After a failure words alone count for this long, or as long as the endpoint says, at most the second. */
+    pauseMs: 60_000,
+    maxPauseMs: 600_000,
+  },
   /** The index of servers in the system prompt: about 1,000 tokens, and one line of it. */
   serverIndex: { maxChars: 4_000, lineChars: 200 },
   /** Resources named in one answer; the rest is counted. */

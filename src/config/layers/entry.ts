@@ -1,6 +1,6 @@
 // The shapes of what a configuration file may say, after checking and before interpolation.
 import type { IdentityProvider, OAuthSettings } from "../../mcp/index.js";
-import type { ModelSettings, ThinkingLevel } from "../../models/index.js";
+import type { EmbeddingSettings, ModelSettings, ThinkingLevel } from "../../models/index.js";
 import type {
   HintCondition,
   IncludeMode,
@@ -144,6 +144,9 @@ type PermissionsEntry = Optional<"allowBypass", boolean> & {
 type ToolsEntry = Optional<"maxAlwaysServers" | "maxAlwaysTools" | "warnProcesses" | "headStart", number> &
   Optional<"memory", boolean>;
 
+/** What `search.embeddings` says. */
+export type EmbeddingsEntry = Written<EmbeddingSettings> & ProviderEntry;
+
 /** Everything but the servers. */
 export interface ConfigValues {
   readonly model?: string | undefined;
@@ -156,6 +159,7 @@ export interface ConfigValues {
   readonly sandbox?: Optional<"user" | "project" | "client", SandboxWritten> | undefined;
   readonly systemPrompt?: Optional<"append" | "override", string> | undefined;
   readonly tools?: ToolsEntry | undefined;
+  readonly search?: Optional<"embeddings", EmbeddingsEntry> | undefined;
   readonly commands?: Optional<"env", Optional<"allow", readonly string[]>> | undefined;
   readonly import?: readonly ImportName[] | undefined;
   readonly serverLimits?: Optional<"maxProcesses" | "maxMemoryMb" | "idleMs", number> | undefined;

@@ -193,6 +193,7 @@ export const USER_ONLY_KEYS: Readonly<Record<string, string>> = {
   sandbox: "the least sandbox of a layer",
   import: "which other clients' servers are used",
   serverLimits: "how many servers may run",
+  search: "where prompts and tool descriptions are sent",
 };
 
 export function userOnlyMessage(key: string, what: string): string {

@@ -352,6 +352,28 @@ const values = {
     headStart: count("Tools the first prompt chooses from those behind search: 10. Later ones choose at most 5."),
     memory: flag("Whether it is remembered, on this machine only, which prompts led to which tools: true."),
   }),
+  search: section(`How tools behind search are found. ${USER_ONLY}`, {
+    embeddings: section(
+      "Compares prompts and tools by meaning too: prompts, searches and descriptions of tools are sent to this model.",
+      {
+        model: z
+          .string()
+          .regex(/^(?:openai|google|gemini|openai-compatible)\/\S/u, {
+            error: 'must be "openai/…", "google/…" or "openai-compatible/…", with the name of an embeddings model',
+          })
+          .describe(
+            "provider/name, for example openai/text-embedding-3-small, google/gemini-embedding-001 or openai-compatible/nomic-embed-text.",
+          ),
+        baseUrl: words(
+          `Where requests go instead of the provider's address; keys of providers do not go there. ${references}`,
+        ),
+        apiKey: words(`The key, instead of the provider's. ${secretReferences}`),
+        dimensions: whole(8, 4_096, "How many numbers a vector is to have; unless given, as many as the model gives."),
+        queryPrefix: optional(anyText, 'Put before a prompt, for models that want it, such as "search_query: ".'),
+        documentPrefix: optional(anyText, 'The same before the text of a tool, such as "search_document: ".'),
+      },
+    ),
+  }),
   serverLimits: section(`All servers of one Tenon process together. ${USER_ONLY}`, {
     maxProcesses: whole(1, 10_000, "Server processes of all sessions together: 128."),
     maxMemoryMb: whole(

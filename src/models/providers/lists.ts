@@ -102,7 +102,7 @@ async function fetchPage(
   for (const [name, value] of Object.entries({ ...pageSize, ...query })) url.searchParams.set(name, value);
   const { apiKey } = connection;
   const response = await connection.fetch(url, { headers: apiKey === undefined ? {} : headers(apiKey), signal });
-  const body = await readBounded(response);
+  const body = await readBounded(response, MODEL_LIMITS.model.listMaxBytes, "The list of models");
   if (!response.ok) {
     const failed = { statusCode: response.status, responseBody: body };
     throw Object.assign(new Error(response.statusText), failed);
@@ -112,13 +112,13 @@ async function fetchPage(
   return parsed.value;
 }
 
-async function readBounded({ body }: Response): Promise<string> {
+/** `what` is the subject of the error for an answer that is too long. */
+export async function readBounded({ body }: Response, maxBytes: number, what: string): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body ?? []) {
     bytes += chunk.byteLength;
-    if (bytes > MODEL_LIMITS.model.listMaxBytes)
-      throw new TenonError("model.broken_stream", "The list of models is too long to be one.");
+    if (bytes > maxBytes) throw new TenonError("model.broken_stream", `${what} is too long to be one.`);
     chunks.push(chunk);
   }
   return new TextDecoder().decode(Buffer.concat(chunks));

@@ -123,7 +123,7 @@ export interface NamedProvider {
 }
 
 /** Undefined when there is no such provider, or no name after it. */
-function providerOf(id: string): NamedProvider | undefined {
+export function providerOf(id: string): NamedProvider | undefined {
   const slash = id.indexOf("/");
   const said = slash < 0 ? "" : id.slice(0, slash);
   const providerName = Object.hasOwn(ALIASES, said) ? (ALIASES[said] ?? said) : said;

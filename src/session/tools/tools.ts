@@ -24,7 +24,7 @@ import {
   SessionCatalog,
   type SourcedTool,
   type SourceSettings,
-  ToolEmbeddings,
+  type ToolEmbeddings,
   type ToolOrigin,
   type ToolSource,
   UsageMemory,
@@ -37,6 +37,7 @@ import { LockGuard, type OutsideRead, OutsideReads, protectedFiles } from "../pe
 import { Permissions, type ServerFacts, type SessionPolicy } from "../permission/permissions.js";
 import type { SessionPorts } from "../ports.js";
 import type { OpenServer } from "../servers/entry.js";
+import { recordedCloseness } from "./meaning.js";
 import { recordedBuiltin, recordedDecisions, recordedText } from "./recorded.js";
 
 export interface SessionToolsOptions extends SessionOptions {
@@ -90,12 +91,17 @@ export class SessionTools implements AsyncDisposable {
   #memory: UsageMemory | undefined;
   /** Set while prompts are remembered. */
   #openingMemory: Promise<UsageMemory> | undefined;
+  /** Compares tools by meaning, where that is configured. */
+  #embeddings: ToolEmbeddings | undefined;
+  /** Its failure is told once. */
+  #isMeaningTold = false;
   /** Tools the catalog wanted to offer and may not: their definition changed, or is not as locked. */
   readonly #held = new Map<string, SourcedTool>();
 
   constructor(options: SessionToolsOptions) {
     const { world, id, stateDir } = options;
     this.#options = options;
+    this.#embeddings = options.meaning?.of(undefined);
     this.results = new ResultStore({ world, folder: resultsFolder(stateDir, id) });
     this.outside = new OutsideReads(options.history?.restored.outside ?? [], (read) => this.#isTrusted(read));
     this.permissions = this.#makePermissions(options);
@@ -130,8 +136,9 @@ export class SessionTools implements AsyncDisposable {
   }
 
   /** What the configuration says about tools in general. */
-  configure(config: Pick<EffectiveConfig, "tools" | "toolsLock" | "project">, scope: Scope): void {
+  configure(config: EffectiveConfig, scope: Scope): void {
     const { tools, toolsLock, project } = config;
+    this.#embeddings = this.#options.meaning?.of(config);
     this.#lock.follow(toolsLock);
     this.catalog.setLimits(tools.limits);
     if (!tools.hasMemory) {
@@ -265,11 +272,10 @@ export class SessionTools implements AsyncDisposable {
   }
 
   #makeCatalog(options: SessionToolsOptions): SessionCatalog {
-    const { transformers, embedder } = options;
-    const embeddings = embedder && new ToolEmbeddings(embedder);
-    const dense = embeddings?.scores.bind(embeddings);
+    const { transformers } = options;
     return new SessionCatalog({
-      ...defined({ transformers, dense }),
+      ...defined({ transformers }),
+      dense: (query, tools, signal) => this.#closeness(query, tools, signal),
       usage: {
         scores: () => this.#memory?.scores() ?? { counts: new Map(), lengths: new Map() },
         add: (prompt, id) => this.#memory?.add(prompt, id),
@@ -277,6 +283,17 @@ export class SessionTools implements AsyncDisposable {
       isHeld: (tool) => this.#whyHeld(tool),
       onNotice: options.onNotice,
     });
+  }
+
+  async #closeness(query: string, tools: readonly CatalogTool[], signal: AbortSignal) {
+    const { world, onNotice } = this.#options;
+    if (!this.#embeddings) return undefined;
+    const { scores, reason } = await recordedCloseness(this.#embeddings, { query, tools }, { world, signal });
+    if (reason !== undefined && !this.#isMeaningTold) {
+      this.#isMeaningTold = true;
+      onNotice("warning", `Tools are found by their words for now, not by meaning: ${reason}`);
+    }
+    return scores;
   }
 
   /** Every tool of the servers that are in the lock of definitions. */

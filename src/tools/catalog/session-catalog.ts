@@ -7,6 +7,7 @@ import { LIMITS } from "../../base/limits.js";
 import { text } from "../../base/text/content.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { cut, firstSentence } from "../one-line.js";
+import { DENSE_SHARE } from "../search/indexed-tools.js";
 import { type Explanation, ToolIndex, type UsageScores } from "../search/index-of-tools.js";
 import {
   type CatalogTool,
@@ -284,12 +285,12 @@ export interface UsagePort {
   add(prompt: string, key: string): void;
 }
 
-/** How close each tool is to the query, by an embedder. A failure costs only this hint. */
+/** How close tools are to the query, by an embedder; undefined without one. A failure costs only this hint. */
 export type DenseScores = (
   query: string,
   tools: readonly CatalogTool[],
   signal: AbortSignal,
-) => Promise<ReadonlyMap<string, number>>;
+) => Promise<ReadonlyMap<string, number> | undefined>;
 
 export interface SearchRequest {
   readonly query: string;
@@ -309,12 +310,20 @@ export type SearchAnswer =
   | { readonly kind: "found"; readonly tools: readonly FoundTool[] }
   | { readonly kind: "no_server"; readonly servers: readonly string[] };
 
+interface DenseAnswer {
+  readonly query: string;
+  readonly scores: ReadonlyMap<string, number> | undefined;
+}
+
 export class ToolSearch {
   readonly #offering: Offering;
   readonly #options: Pick<CatalogOptions, "usage" | "dense">;
   readonly #index = new ToolIndex();
   /** The tools of each server that are in the index. */
   readonly #indexed = new Map<string, readonly KnownTool[]>();
+  /** What the embedder said about the last query, and about the last prompt: an explanation gives the same scores. */
+  #latest: DenseAnswer | undefined;
+  #dense: DenseAnswer | undefined;
 
   constructor(offering: Offering, options: CatalogOptions) {
     this.#offering = offering;
@@ -375,6 +384,7 @@ export class ToolSearch {
     if (places <= 0 || behind.size === 0) return { chosen: [], leastScore: 0 };
     const limit = places + list.entries.length; // tools that are offered already are found too
     const ranked = await this.#rank(prompt, limit, undefined, signal);
+    this.#dense = this.#latest;
     // An exact name scores above 1 and must not push out what fits by its words.
     const clearScore = isFirst ? 0 : CLEAR_SHARE * Math.min(1, ranked[0]?.score ?? 0);
     const isClear = ({ score, words = 0 }: Ranked) => isFirst || (score >= clearScore && words >= CLEAR_WORDS);
@@ -389,7 +399,8 @@ export class ToolSearch {
 
   /** The rank of a tool for a query, whether it was among the results or not. */
   explain(query: string, id: ToolId, limit: number): Explanation {
-    return this.#index.explain(query, id, { limit, ...defined({ usage: this.#options.usage?.scores(query) }) });
+    const dense = this.#dense?.query === query ? this.#dense.scores : undefined;
+    return this.#index.explain(query, id, { limit, ...defined({ dense, usage: this.#options.usage?.scores(query) }) });
   }
 
   async #rank(query: string, limit: number, server: string | undefined, signal: AbortSignal) {
@@ -397,13 +408,16 @@ export class ToolSearch {
     const { usage, dense } = this.#options;
     this.sync();
     const tools = [...this.#indexed.values()].flat().map(({ tool }) => tool);
-    const scores = { usage: usage?.scores(query), dense: await dense?.(query, tools, signal).catch(() => undefined) };
+    const close = await dense?.(query, tools, signal).catch(() => undefined);
+    this.#latest = { query, scores: close };
+    const scores = { usage: usage?.scores(query), dense: close };
     const hits = this.#index.search(query, { limit, ...defined({ server, ...scores }) });
     return hits.flatMap(({ id, score, matches }): Ranked[] => {
       const known = offering.find(id); // a tool that went away meanwhile is not found
       const isUsable = known && offering.whySetAside(known) === undefined && offering.whyHeld(known) === undefined;
       const isNamed = matches.some(({ field }) => field === "exact name");
-      return isUsable ? [{ known, score, words: isNamed ? Number.MAX_SAFE_INTEGER : matches.length }] : [];
+      const words = matches.filter(({ field, score: part }) => field !== "meaning" || part >= CLEAR_MEANING).length;
+      return isUsable ? [{ known, score, words: isNamed ? Number.MAX_SAFE_INTEGER : words }] : [];
     });
   }
 }
@@ -414,6 +428,8 @@ export class ToolSearch {
  */
 const CLEAR_WORDS = 2;
 const CLEAR_SHARE = 0.5;
+/** A tool this close to the closest one by meaning counts as if it had one word more; others are close to any prompt. */
+const CLEAR_MEANING = 0.8 * DENSE_SHARE;
 
 const FIRST_FACTOR = 4;
 
