@@ -23,7 +23,9 @@ export const CLI_LIMITS = {
   callInputBytes: 8_388_608,
   /** How long `tenon doctor` waits for the keyring: one that is locked waits for a person. */
   keyringMs: 5_000,
-  /** The same for `tenon acp`, which answers in a fraction of a second. */
+  /** How long a command waits for embeddings of all tools: a local model takes a second for about 20. */
+  embeddingMs: 60_000,
+  /** How long `tenon doctor` waits for `tenon acp`, which answers in a fraction of a second. */
   editorMs: 15_000,
   /** `tenon replay` waits so long for what was sent in the recording; the longest pause of a run is that for servers at the first prompt. */
   replayStallMs: 20_000,

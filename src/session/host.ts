@@ -53,7 +53,10 @@ export class SessionHost implements AsyncDisposable {
     this.#stored = new StoredSessions(options.world, options.stateDir);
     this.#pool = new ServerPool(options);
     const { world, embedder, cacheDir, config } = this.#options;
-    this.#meaning = new MeaningSearch({ world, ...defined({ embedder, cacheDir, resolveSecret: config?.resolveSecret }) });
+    this.#meaning = new MeaningSearch({
+      world,
+      ...defined({ embedder, cacheDir, resolveSecret: config?.resolveSecret }),
+    });
   }
 
   get world(): World {

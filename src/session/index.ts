@@ -35,4 +35,5 @@ export { isLogInable } from "./servers/server-login.js";
 export { SingleServer, type SingleServerOptions } from "./servers/servers.js";
 export { type PromptResult, Session } from "./session.js";
 export { SETTINGS, type SettingName, type SettingsView } from "./settings.js";
+export { configuredEmbedder, MeaningSearch } from "./tools/meaning.js";
 export { programOf, type ToolControls } from "./tools/tools.js";

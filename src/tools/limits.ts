@@ -35,7 +35,7 @@ export const TOOL_LIMITS = {
   toolUsage: { promptsPerTool: 10, prompts: 2_000, termsPerPrompt: 32, termChars: 24, bytes: 1_048_576 },
   /**
    * Embeddings of tools: texts sent at once, requests at the same time, characters of a text, those of one that was refused
-   * as too long, vectors kept (1 KB each at 1,024 numbers), how often they are saved, and the bytes of all on the disk.
+   * as too long, vectors kept (1 KB each at 1,024 numbers), how often they are saved, the bytes of all on the disk.
    */
   toolEmbedding: {
     batch: 32,
@@ -45,12 +45,12 @@ export const TOOL_LIMITS = {
     vectors: 20_000,
     saveEvery: 1_024,
     cacheBytes: 134_217_728,
-    /** What a prompt or a search waits for them: what is not there by then is ranked by words. */
-    waitMs: 1_500,
-    /** After a failure words alone count for this long, or as long as the endpoint says, at most the second. */
-    pauseMs: 60_000,
-    maxPauseMs: 600_000,
   },
+  /**
+   * How long a prompt or a search waits for embeddings (what is not there by then is ranked by words), and how long words
+   * alone count after a failure: this, or what the endpoint says, but at most the third.
+   */
+  toolEmbeddingMs: { wait: 1_500, pause: 60_000, maxPause: 600_000 },
   /** The index of servers in the system prompt: about 1,000 tokens, and one line of it. */
   serverIndex: { maxChars: 4_000, lineChars: 200 },
   /** Resources named in one answer; the rest is counted. */

@@ -39,6 +39,22 @@ export const TURN_REQUIREMENTS = [
     id: "N400",
     text: "with 300 tools behind search each prompt finds the tool it clearly needs in the offered list, whose bytes before it are unchanged; small talk adds nothing",
   },
+  {
+    id: "N420",
+    text: "with search.embeddings a prompt finds the tool that says the same in other words, over the OpenAI form (OpenAI, Ollama, LM Studio) and over Google's; texts of tools are embedded once, and their vectors kept on disk by model and text",
+  },
+  {
+    id: "N421",
+    text: "an embeddings endpoint that is unreachable, slow, limits requests or answers wrongly costs at most a bounded wait: words rank the tools, and the person is told once",
+  },
+  {
+    id: "N422",
+    text: "a project cannot have prompts or descriptions of tools sent to an embeddings endpoint; a provider's key goes to no address of search.embeddings, and no key reaches a log, a trace or a notice",
+  },
+  {
+    id: "N423",
+    text: "a recorded session that searched by meaning is replayed without the endpoint; doctor, mcp tools --search and mcp why say whether meaning was used",
+  },
   // N500 to N599: the list tells the truth.
   { id: "N500", text: "tools of a removed or failed server answer with the cause as long as they are in the list" },
   { id: "N501", text: "tools of a removed or failed server leave the list with a compaction or a change of the model" },

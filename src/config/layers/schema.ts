@@ -368,7 +368,7 @@ const values = {
           `Where requests go instead of the provider's address; keys of providers do not go there. ${references}`,
         ),
         apiKey: words(`The key, instead of the provider's. ${secretReferences}`),
-        dimensions: whole(8, 4_096, "How many numbers a vector is to have; unless given, as many as the model gives."),
+        dimensions: whole(1, 4_096, "How many numbers a vector is to have; unless given, as many as the model gives."),
         queryPrefix: optional(anyText, 'Put before a prompt, for models that want it, such as "search_query: ".'),
         documentPrefix: optional(anyText, 'The same before the text of a tool, such as "search_document: ".'),
       },

@@ -49,6 +49,7 @@ export function embeddingModel(settings: EmbeddingSettings, { env, fetch, world 
   }
   const connection = connectionOf(model, named.provider, { env, fetch, name: named.name });
   const address = shownUrl(connection.baseURL);
+  const words = Object.entries(more).map(([name, value]) => `${name} ${value}`);
   const failure = {
     modelId: model,
     secrets: connection.apiKey === undefined ? [] : [connection.apiKey],
@@ -57,7 +58,7 @@ export function embeddingModel(settings: EmbeddingSettings, { env, fetch, world 
     now: () => world.now(),
   };
   return {
-    id: `${model} at ${address}${Object.keys(more).length === 0 ? "" : ` ${JSON.stringify(more)}`}`,
+    id: `${model} at ${address}${words.length === 0 ? "" : ` (${words.join(", ")})`}`,
     embed: async (texts, signal, kind) => {
       using deadline = world.deadline(MODEL_LIMITS.embedding.requestMs, signal);
       const prefix = kind === "query" ? queryPrefix : documentPrefix;

@@ -3,6 +3,7 @@
 import { defined } from "../../base/json/defined.js";
 import { mcpToolId, toolKey } from "../names.js";
 import { cut, plain } from "../one-line.js";
+import type { SearchHit } from "../search/index-of-tools.js";
 import type { CatalogTool, SourceState, ToolOrigin } from "../tool.js";
 import { type KnownTool, type KnownTools, type OfferedHow, type OfferedList, pathOf, resolveTool } from "./offer.js";
 import { type BehindCause, type Offering, type Pick, type Plan, shadowText } from "./offered-tools.js";
@@ -162,13 +163,19 @@ function searchFacts({ tool }: KnownTool, cause: BehindCause, { offering, list, 
   const stood =
     hit === undefined
       ? "Nothing in the last prompt matched it."
-      : `For the last prompt it was number ${rank} with the score ${hit.score.toFixed(2)}; ${needed.toFixed(2)} was needed${full}.`;
+      : `For the last prompt it was number ${rank} with the score ${hit.score.toFixed(2)}${byMeaning(hit)}; ${needed.toFixed(2)} was needed${full}.`;
   const facts = { query, ...defined({ rank }), score: hit?.score ?? 0, cut: needed, matches: hit?.matches ?? [] };
   return { search: facts, text: `${tool.label} (${tool.id}) ${behindWords(cause, offering)}. ${stood}` };
 }
 
 function isDown({ source }: KnownTool, { offering: { book } }: CatalogState): boolean {
   return book.active.some((known) => known.source === source && known.isDown);
+}
+
+/** Empty where no embedder judged it. */
+function byMeaning({ matches }: SearchHit): string {
+  const meaning = matches.find(({ field }) => field === "meaning");
+  return meaning ? ` (${meaning.score.toFixed(2)} of it by meaning)` : "";
 }
 
 const READY: SourceState = { kind: "ready" };

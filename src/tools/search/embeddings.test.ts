@@ -54,7 +54,8 @@ function tool(name: string, description: string): CatalogTool {
 }
 
 const signal = new AbortController().signal;
-const { batch, pauseMs, waitMs } = TOOL_LIMITS.toolEmbedding;
+const { batch } = TOOL_LIMITS.toolEmbedding;
+const { pause, wait } = TOOL_LIMITS.toolEmbeddingMs;
 const crowd = (count: number) => Array.from({ length: count }, (_, n) => tool(`t${n}`, "cat"));
 
 function aborted(given: AbortSignal): Promise<void> {
@@ -121,7 +122,7 @@ describe("time and failures", () => {
     const tools = crowd(batch + 1);
     const waiting = embeddings.scores("cat", tools, signal);
     await expect.poll(() => gates.length).toBe(1);
-    await world.advance(waitMs);
+    await world.advance(wait);
     const { scores, reason } = await waiting;
     expect([scores.size, reason]).toEqual([1, undefined]);
     for (const open of gates) open();
@@ -140,7 +141,7 @@ describe("time and failures", () => {
       });
     await using embeddings = new ToolEmbeddings(embedder, { world });
     const waiting = embeddings.scores("cat", crowd(1), signal);
-    await world.advance(waitMs);
+    await world.advance(wait);
     expect(await waiting).toEqual({ scores: new Map(), reason: "counting gave no answer within 1.5 s." });
     fail();
     await world.advance(0);
@@ -171,7 +172,7 @@ describe("time and failures", () => {
     await embeddings.scores("cat", crowd(1), signal);
     length = 2;
     expect((await embeddings.scores("cat", crowd(1), signal)).reason).toContain("different lengths");
-    await world.advance(pauseMs);
+    await world.advance(pause);
     expect(await embeddings.scores("cat", crowd(1), signal)).toEqual({
       scores: new Map([[crowd(1)[0]?.id, expect.closeTo(1)]]),
     });

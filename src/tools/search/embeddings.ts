@@ -63,7 +63,7 @@ export class ToolEmbeddings implements AsyncDisposable {
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
   #failure: string | undefined;
 
-  constructor(embedder: Embedder, { world, folder, waitMs = TOOL_LIMITS.toolEmbedding.waitMs }: EmbeddingsOptions) {
+  constructor(embedder: Embedder, { world, folder, waitMs = TOOL_LIMITS.toolEmbeddingMs.wait }: EmbeddingsOptions) {
     this.#embedder = embedder;
     this.#world = world;
     this.#waitMs = waitMs;
@@ -226,10 +226,10 @@ export class ToolEmbeddings implements AsyncDisposable {
   }
 
   #fail(error: unknown): void {
-    const { pauseMs, maxPauseMs } = TOOL_LIMITS.toolEmbedding;
+    const { pause, maxPause } = TOOL_LIMITS.toolEmbeddingMs;
     const asked = error instanceof TenonError ? error.retryAfterMs : undefined;
     this.#failure = error instanceof TenonError ? `${error.message} ${error.hint}`.trim() : messageOf(error);
-    this.#pausedUntilMs = this.#world.monotonicMs() + Math.min(asked ?? pauseMs, maxPauseMs);
+    this.#pausedUntilMs = this.#world.monotonicMs() + Math.min(asked ?? pause, maxPause);
     this.#wanted.clear();
     this.#world.log.warn("embeddings.failed", { embedder: this.#embedder.id, reason: this.#failure });
   }

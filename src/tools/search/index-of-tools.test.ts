@@ -231,28 +231,25 @@ describe("extras", () => {
     expect(ids(plain, "zebra", { usage, server: "a" })).toEqual([]);
   });
 
-  test("embeddings are mixed in: they add tools, reorder equals, and do not drown the words", () => {
-    expect(
-      ids(plain, "nothing shared", {
-        dense: new Map([
-          ["b/beta", 0.9],
-          ["a/alpha", 0.2],
-        ]),
-      }),
-    ).toEqual(["b/beta", "a/alpha"]);
-    expect(ids(plain, "cactus", { dense: new Map([["b/beta", 0.9]]) })[0]).toBe("b/beta");
-    expect(ids(plain, "alpha", { dense: new Map([["b/beta", 1]]) })[0]).toBe("a/alpha");
-    const strange = new Map([
-      ["a/alpha", Number.NaN],
-      ["b/beta", -1],
-      ["x", Number.POSITIVE_INFINITY],
-    ]);
-    const tiny = new Map([
-      ["a/alpha", Number.MIN_VALUE],
-      ["b/beta", 1],
-    ]);
-    expect(ids(plain, "unheard of", { dense: tiny })).toEqual(["b/beta"]);
-    expect(ids(plain, "cactus", { dense: strange })).toEqual(["a/alpha", "b/beta"]);
+  test("embeddings are mixed in: they add tools that stand out, reorder equals, and do not drown the words", () => {
+    const closeness = (beta: number, alpha: number) => ({
+      dense: new Map([
+        ["b/beta", beta],
+        ["a/alpha", alpha],
+      ]),
+    });
+    expect(ids(plain, "nothing shared", closeness(0.9, 0.2))).toEqual(["b/beta"]);
+    expect(ids(plain, "cactus", closeness(0.9, 0))[0]).toBe("b/beta");
+    expect(ids(plain, "alpha", closeness(0.9, 0))[0]).toBe("a/alpha");
+    const [first] = plain.search("cactus", { limit: 2, ...closeness(0.72, 0.7) });
+    expect(first?.matches).toContainEqual({ term: "meaning", field: "meaning", score: expect.closeTo(0.3) });
+    // Where nothing can be told from it, and for a tool that was not embedded, the words count in full.
+    for (const dense of [closeness(0.5, 0.5).dense, new Map([["b/beta", 0.9]]), closeness(Number.NaN, -1).dense]) {
+      expect(plain.search("cactus", { limit: 2, dense }).map(({ score }) => score)).toEqual([1, 1]);
+    }
+    const partly = new Map([...closeness(0.9, 0.1).dense, ["x", Number.POSITIVE_INFINITY], ["y", 0.5]]);
+    partly.delete("a/alpha");
+    expect(plain.search("cactus", { limit: 2, dense: partly })).toMatchObject([{ score: 1 }, { score: 1 }]);
   });
 });
 

@@ -20,8 +20,8 @@ export interface SearchMatch {
   /** The stem that was found in the tool. */
   readonly term: string;
   /** Where most of it is. */
-  readonly field: SearchField | "usage" | "exact name";
-  /** What it added to the score of the whole prompt, before clauses and embeddings. */
+  readonly field: SearchField | "usage" | "exact name" | "meaning";
+  /** What it added to the score of the whole prompt, before clauses and embeddings; of a meaning, to the score. */
   readonly score: number;
 }
 
@@ -40,7 +40,7 @@ export interface SearchOptions {
   /** Places of one server while others fit. Most of the limit unless given. */
   readonly maxPerServer?: number;
   readonly usage?: UsageScores;
-  /** By id, how close each tool is by an embedder's judgement; below zero counts as zero. */
+  /** By id, how close each tool is by an embedder's judgement. Those that are missing go by words alone. */
   readonly dense?: ReadonlyMap<string, number>;
 }
 
@@ -57,8 +57,12 @@ interface Ranked {
   readonly scope: Scope;
   readonly named: ReadonlySet<number>;
   readonly highest: number;
+  /** What the embedder's judgement added to each score. */
+  readonly meant: ReadonlyMap<number, number>;
   readonly selection: Selection;
 }
+
+const NO_SCORES: ReadonlyMap<string, number> = new Map();
 
 export class ToolIndex {
   readonly #indexed = new IndexedTools();
@@ -108,24 +112,36 @@ export class ToolIndex {
     const scope: Scope = { server: options.server, usage };
     const query = parseQuery(text, vocabulary);
     const highest = this.#scorer.score(query, scope, this.#scores);
-    if (options.dense) this.#mixDense(options.dense, scope);
+    const meant = this.#mixDense(options.dense ?? NO_SCORES, scope);
     const inScope = (slot: number) => scope.server === undefined || indexed.serverOf(slot) === scope.server;
     const named = new Set([...namedTools(text, indexed)].filter(inScope));
     for (const slot of named) this.#scores.add(slot, EXACT_NAME_BONUS);
-    return { query, scope, named, highest, selection: select(this.#scores, indexed, named, options) };
+    return { query, scope, named, highest, meant, selection: select(this.#scores, indexed, named, options) };
   }
 
-  #mixDense(dense: ReadonlyMap<string, number>, { server }: Scope): void {
-    let closest = 0;
-    for (const value of dense.values()) if (value > closest && Number.isFinite(value)) closest = value;
-    if (closest === 0) return;
+  /** Returns what was added to each slot. A tool without any word of the query must stand out to be found. */
+  #mixDense(dense: ReadonlyMap<string, number>, { server }: Scope): ReadonlyMap<number, number> {
+    const meant = new Map<number, number>();
+    const { lowest, highest, average } = rangeOf([...dense.values()]);
+    if (!(highest > lowest)) return meant;
+    const found = new Set<number>();
     this.#scores.scale(1 - DENSE_SHARE);
+    for (let at = 0; at < this.#scores.count; at++) {
+      const slot = this.#scores.slotAt(at);
+      found.add(slot);
+      const lost = (this.#scores.of(slot) * DENSE_SHARE) / (1 - DENSE_SHARE);
+      if (!dense.has(this.#indexed.idOf(slot))) this.#scores.add(slot, lost);
+    }
     for (const [id, value] of dense) {
       const slot = this.#indexed.slotOf(id);
-      if (slot === undefined || !(value > 0) || !Number.isFinite(value)) continue;
+      if (slot === undefined || !(value > lowest) || value > highest) continue;
       if (server !== undefined && this.#indexed.serverOf(slot) !== server) continue;
-      this.#scores.add(slot, (DENSE_SHARE * value) / closest);
+      if (!found.has(slot) && value < (average + highest) / 2) continue;
+      const score = (DENSE_SHARE * (value - lowest)) / (highest - lowest);
+      meant.set(slot, score);
+      this.#scores.add(slot, score);
     }
+    return meant;
   }
 
   /** Results keep their places; all others follow by score. */
@@ -140,7 +156,7 @@ export class ToolIndex {
     return slots.length + better + 1;
   }
 
-  #hits(slots: readonly number[], { query, scope, named, highest }: Ranked): readonly SearchHit[] {
+  #hits(slots: readonly number[], { query, scope, named, highest, meant }: Ranked): readonly SearchHit[] {
     const matches = new Map<number, SearchMatch[]>(slots.map((slot) => [slot, []]));
     const isHit = new Uint8Array(this.#indexed.capacity);
     for (const slot of slots) isHit[slot] = 1;
@@ -158,11 +174,25 @@ export class ToolIndex {
     }
     return slots.map((slot) => {
       const id = this.#indexed.idOf(slot);
+      const score = meant.get(slot);
+      if (score !== undefined) matches.get(slot)?.push({ term: "meaning", field: "meaning", score });
       const found = (matches.get(slot) ?? []).sort((a, b) => b.score - a.score || (a.term < b.term ? -1 : 1));
       if (named.has(slot)) found.unshift({ term: id, field: "exact name", score: EXACT_NAME_BONUS });
       return { id, score: this.#scores.of(slot), matches: found };
     });
   }
+}
+
+/**
+ * Cosines of one model lie between 0 and 0.6, of another between 0.6 and 0.9: what counts is where a tool lies between two
+ * deviations below the average and the closest tool.
+ */
+function rangeOf(values: readonly number[]): { lowest: number; highest: number; average: number } {
+  const finite = values.filter((value) => Number.isFinite(value));
+  const average = finite.reduce((sum, value) => sum + value, 0) / finite.length;
+  const variance = finite.reduce((sum, value) => sum + (value - average) ** 2, 0) / finite.length;
+  const highest = finite.reduce((most, value) => Math.max(most, value), Number.NEGATIVE_INFINITY);
+  return { lowest: average - 2 * Math.sqrt(variance), highest, average };
 }
 
 // Tools that a prompt names: those come first whatever their words are worth.

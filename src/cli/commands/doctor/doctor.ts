@@ -18,6 +18,7 @@ import {
   whyNotReady,
 } from "../../../config/index.js";
 import { bubblewrap } from "../../../mcp/index.js";
+import { configuredEmbedder } from "../../../session/index.js";
 import type { Run, Values } from "../../command.js";
 import { type CommandContext, report } from "../../context.js";
 import { EXIT } from "../../exit.js";
@@ -58,7 +59,8 @@ async function examine(context: CommandContext, mayConnect: boolean): Promise<re
     ? await inspectAll(config, context, { timeoutMs: CLI_LIMITS.connectMs })
     : config.servers.map((server) => ({ server }));
   using _shown = progress(context, "Looking at this machine…");
-  const [state, cache, models, sandbox, keyring, editor, editors] = await Promise.all([
+  const [meaning, state, cache, models, sandbox, keyring, editor, editors] = await Promise.all([
+    checkMeaning(config, context),
     checkFolder("stateDir", context),
     checkFolder("cacheDir", context),
     checkModels(config, context),
@@ -72,6 +74,7 @@ async function examine(context: CommandContext, mayConnect: boolean): Promise<re
     ...checkConfiguration(config, context),
     checkTrust(config),
     ...models,
+    ...meaning,
     ...servers.filter(({ server }) => server.status !== "shadowed").map(checkServer),
     sandbox,
     ...checkCommandEnvironment(config, context),
@@ -167,6 +170,25 @@ async function checkModels(config: EffectiveConfig, context: CommandContext): Pr
     },
   );
   return [modelFinding(id, problem && toTenonError(problem).message), ...keys];
+}
+
+/** One text is embedded, as the first search would. No finding where meaning is not configured. */
+async function checkMeaning(config: EffectiveConfig, { world }: CommandContext): Promise<readonly Finding[]> {
+  if (!config.embeddings) return [];
+  const about = { id: "search.embeddings", subject: "search by meaning" };
+  const embedder = configuredEmbedder(config, { world, resolveSecret: secretResolver(world) });
+  using deadline = world.deadline(CLI_LIMITS.embeddingMs);
+  const startedMs = world.monotonicMs();
+  try {
+    const [vector = []] = await orAborted(embedder.embed(["tenon doctor"], deadline.signal, "query"), deadline.signal);
+    const time = formatElapsed(world.monotonicMs() - startedMs);
+    return [{ ...about, state: "ok", text: `${embedder.id} gives ${vector.length} numbers after ${time}` }];
+  } catch (thrown) {
+    const { message, hint } = toTenonError(thrown);
+    const late = `${embedder.id} gave no answer within ${CLI_LIMITS.embeddingMs / 1_000} s`;
+    const text = `${deadline.expired ? late : message} Until then tools are found by their words.`;
+    return [{ ...about, state: "wrong", text, cures: [hint, "correct search.embeddings in your configuration"] }];
+  }
 }
 
 function modelFinding(id: string, problem: string | undefined): Finding {

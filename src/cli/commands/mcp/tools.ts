@@ -4,10 +4,14 @@ import { TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
 import { LIMITS } from "../../../base/limits.js";
 import { builtinSource } from "../../../builtin/index.js";
-import { LookAlikes, type NamedTool, SessionCatalog } from "../../../tools/index.js";
+import { type EffectiveConfig, tenonPaths } from "../../../config/index.js";
+import { MeaningSearch } from "../../../session/index.js";
+import { type Closeness, LookAlikes, type NamedTool, SessionCatalog } from "../../../tools/index.js";
 import type { Run, Values } from "../../command.js";
 import { type CommandContext, print, printJson, tableLines, warn } from "../../context.js";
 import { EXIT } from "../../exit.js";
+import { CLI_LIMITS } from "../../limits.js";
+import { secretResolver } from "../../secrets.js";
 import { visibleLine } from "../../terminal/text.js";
 import {
   type InspectedServer,
@@ -32,13 +36,20 @@ export const runTools: Run<Values<"json", "search" | "timeout">> = async ({ valu
   if (only !== undefined) serverNamed(config, only);
   const inspected = await inspectAll(config, context, { timeoutMs, ...defined({ only }) });
   const all = listedTools(inspected, context);
-  const shown = values.search === undefined ? all : await ranked(values.search, inspected, all);
+  const found =
+    values.search === undefined ? undefined : await ranked(values.search, { inspected, all, config }, context);
+  const shown = found?.tools ?? all;
   const failed = inspected.flatMap(({ server, inspection }) =>
     inspection?.error ? [{ server: server.name, message: inspection.error.message }] : [],
   );
-  if (values.json === true) printJson(context, { tools: shown.map(toolJson), failed });
-  else {
+  if (values.json === true) {
+    printJson(context, { tools: shown.map(toolJson), failed, ...defined({ meaning: found?.meaning }) });
+  } else {
     printTools(shown, values.search, context);
+    const { reason, isUsed, model } = found?.meaning ?? {};
+    if (isUsed) print(context, [context.palette.dim(visibleLine(`ranked by words and by meaning (${model})`))]);
+    if (reason !== undefined)
+      warn(context, visibleLine(`meaning was ${isUsed ? "used in part" : "not used"}: ${reason}`));
     for (const { server, message } of failed) warn(context, `${server}: ${message}`);
   }
   return only !== undefined && failed.length > 0 ? EXIT.failed : EXIT.done;
@@ -56,13 +67,33 @@ function listedTools(inspected: readonly InspectedServer[], { world, cwd }: Comm
   return tools.map((one) => ({ ...one, lookAlikes: index.of(named(one.server, one.tool)) }));
 }
 
+interface FoundTools {
+  readonly tools: readonly ListedTool[];
+  /** Whether meaning counted; undefined where it is not configured. */
+  readonly meaning?: { readonly model: string; readonly isUsed: boolean; readonly reason?: string };
+}
+
 /** In the order in which the model's own search would find them. */
 async function ranked(
   query: string,
-  inspected: readonly InspectedServer[],
-  all: readonly ListedTool[],
-): Promise<readonly ListedTool[]> {
-  const catalog = new SessionCatalog({});
+  {
+    inspected,
+    all,
+    config,
+  }: { inspected: readonly InspectedServer[]; all: readonly ListedTool[]; config: EffectiveConfig },
+  { world }: CommandContext,
+): Promise<FoundTools> {
+  const { cacheDir } = tenonPaths(world.env);
+  const resolveSecret = secretResolver(world);
+  await using search = new MeaningSearch({ world, cacheDir, resolveSecret, waitMs: CLI_LIMITS.embeddingMs });
+  const embeddings = search.of(config);
+  let closeness: Closeness | undefined;
+  const catalog = new SessionCatalog({
+    dense: async (...asked) => {
+      closeness = await embeddings?.scores(...asked);
+      return closeness?.scores;
+    },
+  });
   for (const { server, inspection } of inspected) {
     if (!inspection) continue;
     const ended = new TenonError("mcp.not_ready", `the server ${JSON.stringify(server.name)} has ended`);
@@ -71,11 +102,15 @@ async function ranked(
   }
   const limit = LIMITS.toolSearchResults.most;
   const answer = await catalog.search({ query, limit }, new AbortController().signal);
-  if (answer.kind !== "found") return [];
-  return answer.tools.flatMap(({ tool, score }) => {
+  const found = answer.kind === "found" ? answer.tools : [];
+  const tools = found.flatMap(({ tool, score }) => {
     const one = all.find(({ server, tool: { name } }) => server === tool.source && name === tool.definition.name);
     return one ? [{ ...one, score }] : [];
   });
+  if (!config.embeddings) return { tools };
+  const { scores, reason } = closeness ?? {};
+  const { model } = config.embeddings.settings;
+  return { tools, meaning: { model, isUsed: (scores?.size ?? 0) > 0, ...defined({ reason }) } };
 }
 
 function printTools(tools: readonly ListedTool[], query: string | undefined, context: CommandContext): void {
