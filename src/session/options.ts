@@ -2,14 +2,14 @@
 import type { SessionId } from "../base/id.js";
 import type { World } from "../base/ports/world.js";
 import type { BuiltinName } from "../builtin/index.js";
+import type { EffectiveConfig } from "../config/index.js";
 import type { GrantStore, ServerCache, ServerLog, ServerPool, ServerSpec } from "../mcp/index.js";
 import type { AvailableModels, Model } from "../models/index.js";
-import type { Embedder, ServerInclude, ToolOrigin, ToolTransformer } from "../tools/index.js";
+import type { Embedder, ServerInclude, ToolEmbeddings, ToolOrigin, ToolTransformer } from "../tools/index.js";
 import type { ConfigurationOptions } from "./configuration.js";
 import type { GivenPrompt } from "./conversation/system-prompt.js";
 import type { Restored } from "./journal/history.js";
 import type { JournalTail } from "./journal/journal.js";
-import type { MeaningSearch } from "./tools/meaning.js";
 
 /** A server entry that cannot be used, with what is wrong with it. */
 export interface RejectedServer {
@@ -93,7 +93,7 @@ export interface SessionOptions extends SharedOptions, Omit<NewSession, "id" | "
   /** The servers of all sessions of the host; its own unless given. */
   readonly pool?: ServerPool;
   /** Of all sessions of the host; without it tools are found by words alone. */
-  readonly meaning?: MeaningSearch;
+  readonly meaning?: { of(config: EffectiveConfig | undefined): ToolEmbeddings | undefined };
   /** For an id that another process may be opening now: settles once it is this session's. No turn runs before. */
   readonly owned?: Promise<unknown>;
   readonly servers: readonly ServerSpec[];

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { orAborted } from "../../base/async/deadline.js";
 import { Pace } from "../../base/async/pace.js";
-import { Scope } from "../../base/async/scope.js";
+import { handled, Scope } from "../../base/async/scope.js";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import type { World } from "../../base/ports/world.js";
@@ -177,7 +177,13 @@ export class ToolEmbeddings implements AsyncDisposable {
     if (this.#unsaved === 0 || !this.#file) return;
     this.#unsaved = 0;
     const file = this.#file;
-    this.#saving = this.#saving.then(() => file.write(this.#vectors));
+    const before = this.#saving;
+    const save = async () => {
+      await before;
+      await file.write(this.#vectors);
+    };
+    this.#saving = save();
+    handled(this.#saving, this.#world.log, "save embeddings");
   }
 
   async #compare(asked: Float32Array, tools: readonly CatalogTool[]): Promise<ReadonlyMap<string, number>> {
