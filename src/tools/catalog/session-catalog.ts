@@ -7,8 +7,8 @@ import { LIMITS } from "../../base/limits.js";
 import { text } from "../../base/text/content.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { cut, firstSentence } from "../one-line.js";
-import { DENSE_SHARE } from "../search/indexed-tools.js";
 import { type Explanation, ToolIndex, type UsageScores } from "../search/index-of-tools.js";
+import { DENSE_SHARE } from "../search/indexed-tools.js";
 import {
   type CatalogTool,
   failed,
