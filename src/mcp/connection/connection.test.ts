@@ -242,6 +242,27 @@ test("a server that is started when used starts at once while its tools are not 
   }
 });
 
+test("what is remembered of a server that does not become ready is forgotten, and not when it is only closed early", async () => {
+  const cache = await knowing(good);
+  const remembered = async () => {
+    const world = fakeWorld({ spawn: lives({ steps: { initialize: [{ do: "never" }] } }).spawn });
+    const connection = connect(world, { cache });
+    await world.advance(100);
+    const names = connection.tools.value.map((tool) => tool.name);
+    return { world, connection, names };
+  };
+  const early = await remembered();
+  await close(early.world, early.connection);
+  const hung = await remembered();
+  expect(hung.names).toEqual(["echo"]);
+  await hung.world.advance(LIMITS.connectTimeoutMs + 10_000);
+  expect(hung.connection.state.value.kind).toBe("failed");
+  await close(hung.world, hung.connection);
+  const next = await remembered();
+  expect(next.names).toEqual([]);
+  await close(next.world, next.connection);
+});
+
 test("a server whose tools are known rests with them, and the first calls start it once and are answered", async () => {
   const cache = await knowing(good);
   const { spawn, spawned } = lives({ ...good, steps: { initialize: [{ do: "delay", ms: 3_000 }] } });

@@ -382,7 +382,7 @@ export function resolveTool(name: string, sources: readonly KnownTools[]): Resol
   if (wanted === "") return { kind: "none", similar: [] };
   const folded = wanted.toLowerCase();
   const ways: readonly ((known: KnownTool) => boolean)[] = [
-    ({ tool }) => tool.id === wanted,
+    ({ tool, key }) => tool.id === wanted || key === wanted,
     (known) => pathOf(known) === wanted || known.tool.label === wanted,
     ({ raw, tool }) => raw.name === wanted || tool.definition.name === wanted,
     (known) => {
