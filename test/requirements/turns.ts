@@ -62,6 +62,26 @@ export const TURN_REQUIREMENTS = [
   { id: "N503", text: "a missing description reads: Tool <name> of <server>" },
   { id: "N504", text: "allow and deny are reflected in the counts of tools, in sessions and on the command line" },
   // N600 to N699: modes and settings.
+  {
+    id: "N600",
+    text: "agent is another name of the include mode search wherever one is read: a configuration, a client's entry, the setting of a session, /tools",
+  },
+  {
+    id: "N601",
+    text: "toolInclude in a client's entry says how its tools come before the model, for the server and for single tools; what is wrong with it is told and costs only itself",
+  },
+  {
+    id: "N602",
+    text: "tenon acp and tenon chat take --config DIR, an agent directory of its own, and --mcp-config FILE: two agents in one editor share no server, no session and no approval; paths that a project could stand for are refused",
+  },
+  {
+    id: "N603",
+    text: "/mcp add takes the words of tenon mcp add, with --, quotes, variables and headers, and says what is wrong with them; /mcp with a server's name shows what is known of it, and no secret",
+  },
+  {
+    id: "N604",
+    text: "/tools remove takes a tool, or all of a server, away from the model until the person brings it back; a call of it answers why",
+  },
   // N700 to N799: what the editor sees, terminals of clients.
   {
     id: "N700",
@@ -102,4 +122,20 @@ export const TURN_REQUIREMENTS = [
     text: "a client's terminal that keeps words apart is probed once per connection, not before the first command, and the probe's terminal is released",
   },
   // N800 to N899: editors, registry, documented extensions.
+  {
+    id: "N800",
+    text: "tenon setup prints Lua with which CodeCompanion's own MCP servers come along, and with which avante gives Tenon keys, HOME and XDG variables and asks the person; for every editor it says whether its MCP servers come along",
+  },
+  {
+    id: "N801",
+    text: 'a log-in in a terminal is offered to clients that announce auth.terminal or _meta["terminal-auth"], to the latter with the whole command line',
+  },
+  {
+    id: "N802",
+    text: "the entry for the ACP registry fits the registry's schema and rules, with the version of the package and an icon of 16x16 in currentColor",
+  },
+  {
+    id: "N803",
+    text: "every method and every field of _meta that is Tenon's own is described in docs/reference/acp.md, and nothing else is",
+  },
 ] as const;

@@ -175,8 +175,13 @@ export class ConfigBench implements AsyncDisposable {
   }
 
   /** `tenon acp` started in the project, as editors do. */
-  async editor(options: AcpClientOptions = {}, env: Env = {}, cwd: string = this.project): Promise<AcpClient> {
-    const command = { command: agentNode(), args: [TENON, "acp"], env: this.#env(env), cwd };
+  async editor(
+    options: AcpClientOptions & { readonly acpWords?: readonly string[] } = {},
+    env: Env = {},
+    cwd: string = this.project,
+  ): Promise<AcpClient> {
+    const words = [TENON, "acp", ...(options.acpWords ?? [])];
+    const command = { command: agentNode(), args: words, env: this.#env(env), cwd };
     return startAgent(command, { validate: await acpSchemaValidator(), ...options });
   }
 
