@@ -1,5 +1,5 @@
 // The documents against the code: generated pages are current, links lead somewhere, examples are what the code takes.
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ParseError, parse } from "jsonc-parser";
 import { expect, test } from "vitest";
@@ -42,6 +42,40 @@ test("every command has a summary, an example and --json", () => {
 
 test.each(documents())("the links of %s lead somewhere", (file) => {
   expect(localLinks(file).filter((target) => !existsSync(join(ROOT, target)))).toEqual([]);
+});
+
+/** The names in the first column of the tables below a heading. */
+function namesIn(page: string, heading: string): readonly string[] {
+  const [, section = ""] = page.split(`\n## ${heading}\n`);
+  const rows = (section.split("\n## ")[0] ?? "").match(/^\| `[^|]*/gmu) ?? [];
+  return rows.flatMap((cell) => [...cell.matchAll(/`([^`]+)`/gu)].map(([, name = ""]) => name));
+}
+
+function membersOf(file: string, name: string): readonly string[] {
+  const source = readFileSync(join(ROOT, file), "utf8");
+  const [, body = ""] = new RegExp(`export interface ${name} \\{\n([\\s\\S]*?)\n\\}`, "u").exec(source) ?? [];
+  return [...body.matchAll(/^ {2}readonly (\w+)\??:/gmu)].map(([, member = ""]) => member);
+}
+
+test("docs/reference/acp.md has every method and every field of _meta that is Tenon's own, and no other", () => {
+  const page = readFileSync(join(ROOT, "docs/reference/acp.md"), "utf8");
+  const sources = readdirSync(join(ROOT, "src/acp")).filter((name) => !name.endsWith(".test.ts"));
+  const texts = sources.map((name) => ({ name, text: readFileSync(join(ROOT, "src/acp", name), "utf8") }));
+  const methods = texts.flatMap(({ text }) => [...text.matchAll(/"(_tenon\/[^"]+)"/gu)].map(([, method]) => method));
+  expect(namesIn(page, "Methods").toSorted()).toEqual([...new Set(methods)].toSorted());
+  const same = (heading: string, file: string, name: string) => {
+    const members = membersOf(file, name);
+    expect(members.length).toBeGreaterThan(0);
+    expect(namesIn(page, heading).toSorted(), heading).toEqual(members.toSorted());
+  };
+  same("Fields a client may send", "src/acp/meta.ts", "ReceivedMeta");
+  same("Fields Tenon sends", "src/acp/meta.ts", "SentMeta");
+  same("The status of a server", "src/session/events.ts", "ServerStatus");
+  // All of them go through meta.ts, so that these are all.
+  const others = texts.filter(
+    ({ name, text }) => name !== "meta.ts" && /\btenon: \{|\["tenon"\]|\.tenon\b(?!\.)/u.test(text),
+  );
+  expect(others.map(({ name }) => name)).toEqual([]);
 });
 
 const blocks = documents().flatMap(blocksIn);

@@ -92,9 +92,35 @@ scenario(["Q9"], "a byte order mark moves nothing; a read-only file and a link t
   expect(readlinkSync(file)).toBe("nowhere.json");
 });
 
-scenario(["Q9"], "for editors that are configured by code it prints code, and writes nothing", async () => {
+scenario(["N800"], "it says for every editor whether its MCP servers come along", async () => {
+  await using bench = await ConfigBench.open();
+  const words = {
+    zed: "The MCP servers of Zed (context_servers) come along.",
+    jetbrains: '"Pass custom MCP servers"',
+    vscode: "passes on no MCP servers: tenon mcp import --from vscode",
+    emacs: "agent-shell-mcp-servers come along",
+  };
+  for (const [editor, text] of Object.entries(words)) {
+    expect((await bench.tenon(["setup", editor])).stdout).toContain(text);
+  }
+});
+
+scenario(["Q9", "N800"], "for editors that are configured by code it prints code, and writes nothing", async () => {
   await using bench = await ConfigBench.open();
   const lua = (await bench.tenon(["setup", "neovim"])).stdout;
+  expect(lua).toContain('mcpServers = "inherit_from_config"');
+  for (const name of [
+    "HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_STATE_HOME",
+    "ANTHROPIC_API_KEY",
+    "OPENAI_API_KEY",
+    "TENON_API_KEY",
+  ]) {
+    expect(lua).toContain(`${name} = os.getenv("${name}"),`);
+  }
+  expect(lua).toContain("By default it approves everything");
+  expect(lua).toContain("auto_approve_tool_permissions = false");
   expect(lua).toContain(`commands = { default = { "${agentNode()}", "${TENON}", "acp" } }`);
   expect(lua).toContain("acp_providers");
   const lisp = (await bench.tenon(["setup", "emacs"])).stdout;

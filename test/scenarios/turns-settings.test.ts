@@ -1,7 +1,10 @@
 // Modes and settings as the documents say: the mode agent, toolInclude, agents with directories of their own, /mcp add, /tools remove.
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
+import { isJsonObject, type JsonObject } from "../../src/base/json/json.js";
+import { SchemaCheck, SchemaRefs } from "../../src/base/schema/schema-check.js";
+import { VERSION } from "../../src/base/version.js";
 import { type AcpClient, scriptedAcpServer, scriptedHttpServer, type ToolScript } from "../../src/testing/index.js";
 import {
   answerText,
@@ -10,6 +13,7 @@ import {
   fakeProvider,
   type ProviderRequest,
 } from "../../src/testing/lab/index.js";
+import { ROOT } from "../docs/blocks.js";
 import { startTenon, TemporaryFolder } from "./agent.js";
 import { ConfigBench } from "./config-bench.js";
 import { agentNode, TENON } from "./peers.js";
@@ -240,3 +244,76 @@ scenario(
     }
   },
 );
+
+scenario(
+  ["N802"],
+  "the entry for the ACP registry fits its schema and rules, and what it starts passes its check",
+  async () => {
+    const folder = join(ROOT, "registry/tenon");
+    const entry: unknown = JSON.parse(readFileSync(join(folder, "agent.json"), "utf8"));
+    const schema: unknown = JSON.parse(
+      readFileSync(join(ROOT, "test/fixtures/acp-registry/agent.schema.json"), "utf8"),
+    );
+    if (!isJsonObject(entry) || !isJsonObject(schema)) throw new Error("no objects");
+    const checking = new SchemaCheck(new SchemaRefs(schema), new Map(), Number.POSITIVE_INFINITY, () => false);
+    expect(checking.misfits(schema, entry, 10)).toEqual([]);
+    expect(checking.misfits(schema, { ...entry, id: "Tenon!" }, 10)).toHaveLength(1);
+    expect(entry).toMatchObject({
+      id: "tenon",
+      version: VERSION,
+      distribution: { npx: { package: `tenon@${VERSION}`, args: ["acp"] } },
+    });
+    const icon = readFileSync(join(folder, "icon.svg"), "utf8");
+    expect(icon).toMatch(/<svg[^>]* width="16" height="16" viewBox="0 0 16 16"/u);
+    const colors = [...icon.matchAll(/\b(?:fill|stroke|style)="([^"]*)"/gu)].map(([, color]) => color);
+    expect(new Set(colors)).toEqual(new Set(["currentColor"]));
+    // What the registry's own check announces.
+    await using bench = await ConfigBench.open();
+    await using client = await bench.editor();
+    const { authMethods = [] } = await client.initialize({
+      clientCapabilities: { terminal: true, _meta: { terminal_output: true, "terminal-auth": true } },
+    });
+    expect(authMethods.map((method) => ("type" in method ? method.type : "agent"))).toEqual(["agent", "terminal"]);
+  },
+);
+
+scenario(["N803"], "whatever of Tenon's own is on the wire is in the page about it", async () => {
+  const page = readFileSync(join(ROOT, "docs/reference/acp.md"), "utf8");
+  await using bench = await ConfigBench.open();
+  bench.put("project/.mcp.json", bench.servers({ team: bench.greeter() }));
+  await using client = await bench.editor({ permissions: "reject" });
+  const { agentCapabilities } = await client.initialize();
+  const server = scriptedAcpServer("s", { tools: [greeter("one")] });
+  const broken = { name: "broken", command: "no-such-program", args: [], env: [] };
+  const { sessionId } = await client.newSession({ cwd: bench.project, mcpServers: [server, broken] });
+  await client.prompt(sessionId, "greet me as one");
+  const methods = metaIn(agentCapabilities)["methods"];
+  expect(methods).toEqual(["_tenon/mcp/status", "_tenon/session/set_mcp_servers"]);
+  await client.request("_tenon/mcp/status", { sessionId });
+  await client.request("_tenon/session/set_mcp_servers", { sessionId, mcpServers: [server] });
+  const names = new Set<string>();
+  for (const { text } of client.lines) collectFields(JSON.parse(text), names);
+  expect([...names]).toEqual(
+    expect.arrayContaining(["methods", "mcp", "trust", "servers", "state", "error", "origin"]),
+  );
+  expect([...names].filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
+});
+
+function metaIn(value: unknown): JsonObject {
+  const meta = isJsonObject(value) ? value["_meta"] : undefined;
+  const ours = isJsonObject(meta) ? meta["tenon"] : undefined;
+  return isJsonObject(ours) ? ours : {};
+}
+
+/** The names of all fields in `_meta.tenon`, wherever it stands, and of the statuses in it. */
+function collectFields(value: unknown, into: Set<string>): void {
+  if (Array.isArray(value)) for (const item of value) collectFields(item, into);
+  if (!isJsonObject(value)) return;
+  const ours = metaIn(value);
+  for (const name of Object.keys(ours)) into.add(name);
+  const servers = isJsonObject(ours["mcp"]) ? ours["mcp"]["servers"] : [];
+  for (const status of Array.isArray(servers) ? servers : []) {
+    if (isJsonObject(status)) for (const name of Object.keys(status)) into.add(name);
+  }
+  for (const inner of Object.values(value)) collectFields(inner, into);
+}
