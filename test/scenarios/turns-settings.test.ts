@@ -281,7 +281,7 @@ scenario(["N803"], "whatever of Tenon's own is on the wire is in the page about 
   const page = readFileSync(join(ROOT, "docs/reference/acp.md"), "utf8");
   await using bench = await ConfigBench.open();
   bench.put("project/.mcp.json", bench.servers({ team: bench.greeter() }));
-  await using client = await bench.editor({ permissions: "reject" });
+  await using client = await bench.editor({ permissions: "deny" });
   const { agentCapabilities } = await client.initialize();
   const server = scriptedAcpServer("s", { tools: [greeter("one")] });
   const broken = { name: "broken", command: "no-such-program", args: [], env: [] };
