@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { text } from "../../base/text/content.js";
 import { transcriptProblems } from "../../engine/index.js";
+import { mcpToolId } from "../../tools/index.js";
 import type { JournalEntry, OpenTask } from "./entry.js";
 import { History } from "./history.js";
 
@@ -99,4 +100,29 @@ test("a note waits for the prompt that takes it along, through crashes and promp
   expect(notes([...base, prompt])).toEqual(["1-1"]);
   expect(notes([...base, prompt, taken])).toEqual([]);
   expect(notes([...base, prompt, taken, cut])).toEqual(["1-1"]);
+});
+
+test("after a crash Tenon's own words about a failed call are not headed as the server's, and an error without words says so", () => {
+  const id = mcpToolId("s", "work");
+  const tool = { id, origin: "client", source: "s", label: "s / work", definitionHash: "h" } as const;
+  const definition = { name: "work", description: "", inputSchema: {} };
+  const entries: JournalEntry[] = [
+    ...BEGUN.slice(0, 2),
+    ...["1-1", "1-2"].flatMap((toolCallId, index): JournalEntry[] => {
+      const own = { kind: "failed", isOwn: true, content: [text("s cannot be reached")] } as const;
+      const outcome = index === 0 ? own : ({ kind: "failed", content: [] } as const);
+      return [
+        { kind: "call", toolCallId, subject: { ...subject, tool: { ...tool, definition } }, arguments: {} },
+        { kind: "intent", toolCallId, definitionHash: "h" },
+        { kind: "outcome", toolCallId, outcome, elapsedMs: 1 },
+      ];
+    }),
+  ];
+  const { messages } = read(entries).history.restored;
+  const results = messages.flatMap((message) => (message.role === "tool" ? message.results : []));
+  expect(results).toMatchObject([
+    { isError: true, content: [text("s cannot be reached")] },
+    { isError: true, origin: "s / work", content: [{ text: expect.stringContaining("no details") }] },
+  ]);
+  expect(results[0]).not.toHaveProperty("origin");
 });
