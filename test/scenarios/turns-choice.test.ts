@@ -2,7 +2,13 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { type AcpClient, echoTool, scriptedAcpServer, scriptedServer } from "../../src/testing/index.js";
+import {
+  type AcpClient,
+  echoTool,
+  scriptedAcpServer,
+  scriptedServer,
+  type ToolScript,
+} from "../../src/testing/index.js";
 import { answerText, answerToolCall, type FakeProvider, fakeProvider } from "../../src/testing/lab/index.js";
 import { cleanEnv, startTenon, TemporaryFolder } from "./agent.js";
 import { agentNode, TENON } from "./peers.js";
@@ -105,6 +111,41 @@ scenario(
       await client.prompt(sessionId, "/mcp enable goes");
       expect(toolNamesIn(await ask(answerText("Yes."))).at(-1)).toBe("mcp__goes__echo");
     }),
+);
+
+scenario(
+  ["N500", "N501"],
+  "tools of a server that crashed and cannot be started again answer with the cause, and leave the list with another model",
+  async () => {
+    using folder = new TemporaryFolder();
+    const program = join(folder.path, "server");
+    const die: ToolScript = { name: "die", steps: [{ do: "crash", exitCode: 7 }], reply: { kind: "echo" } };
+    const { command, args } = scriptedServer({ tools: [echoTool(), die] });
+    const quoted = [command, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" ");
+    writeFileSync(program, `#!/bin/sh\nexec ${quoted}\n`, { mode: 0o755 });
+    await inEditor(ANTHROPIC, async ({ client, provider, home }) => {
+      const mcpServers = [{ name: "frail", command: program, args: [], env: [] }];
+      const { sessionId } = await client.newSession({ cwd: home.path, mcpServers });
+      const ask = async (...replies: Parameters<FakeProvider["reply"]>) => {
+        provider.reply(...replies);
+        await client.prompt(sessionId, "go on");
+        return provider.requests.at(-1) ?? fail();
+      };
+      const before = toolNamesIn(await ask(answerText("Hello.")));
+      expect(before).toContain("mcp__frail__echo");
+      rmSync(program);
+      const failure = client.waitForUpdate(sessionId, (one) => JSON.stringify(one).includes('frail\\" failed'));
+      await ask(answerToolCall("mcp__frail__die", {}), answerText("I see."));
+      await failure;
+      const asked = await ask(answerToolCall("mcp__frail__echo", { text: "x" }), answerText("I see."));
+      expect(toolNamesIn(asked)).toEqual(before);
+      expect(resultsIn(asked).at(-1)?.content).toMatch(/is not connected: cannot start .* no such file/);
+      const other = { sessionId, configId: "model", value: "anthropic/claude-opus-5-5" };
+      await client.request("session/set_config_option", other);
+      const rest = before.filter((name) => !name.startsWith("mcp__frail__"));
+      expect(toolNamesIn(await ask(answerText("Yes.")))).toEqual(rest);
+    });
+  },
 );
 
 scenario(
