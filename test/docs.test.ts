@@ -61,7 +61,9 @@ test("docs/reference/acp.md has every method and every field of _meta that is Te
   const page = readFileSync(join(ROOT, "docs/reference/acp.md"), "utf8");
   const sources = readdirSync(join(ROOT, "src/acp")).filter((name) => !name.endsWith(".test.ts"));
   const texts = sources.map((name) => ({ name, text: readFileSync(join(ROOT, "src/acp", name), "utf8") }));
-  const methods = texts.flatMap(({ text }) => [...text.matchAll(/"(_tenon\/[^"]+)"/gu)].map(([, method]) => method));
+  const methods = texts.flatMap(({ text }) =>
+    [...text.matchAll(/"(_tenon\/[^"]+)"/gu)].map(([, method = ""]) => method),
+  );
   expect(namesIn(page, "Methods").toSorted()).toEqual([...new Set(methods)].toSorted());
   const same = (heading: string, file: string, name: string) => {
     const members = membersOf(file, name);

@@ -157,7 +157,8 @@ function reachLines(spec: ServerSpec): readonly string[] {
   };
   if (spec.kind !== "stdio") {
     const { url } = maskEntry({ url: spec.url });
-    return [`  at ${oneLine(String(url), LINE_CHARS)} (${spec.kind})`, ...names("headers", spec.headers)];
+    const shown = typeof url === "string" ? oneLine(url, LINE_CHARS) : "a masked address";
+    return [`  at ${shown} (${spec.kind})`, ...names("headers", spec.headers)];
   }
   const { args } = maskEntry({ command: spec.command, args: [...spec.args] });
   const words = [spec.command, ...(Array.isArray(args) ? args : [])].map((word) => {
