@@ -140,7 +140,7 @@ const HERE = [
   },
   {
     id: "E3",
-    text: "a crash marks the server unhealthy, fails the calls in flight, is told; its tools answer with an error until it is back",
+    text: "a crash marks the server unhealthy, ends the calls in flight as unknown, is told; calls made meanwhile wait for its restart, within a bound, then fail with the cause",
   },
   { id: "E4", text: "list_changed is honoured between model calls" },
   {

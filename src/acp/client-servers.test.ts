@@ -63,7 +63,7 @@ test.each(QUIRKS)("%s", (_name, mcpServers, spec) => {
 });
 
 test.each([[undefined], [null], [[]], [{}]])("no servers may be written as %j", (raw) => {
-  expect(readClientServers(raw)).toEqual({ servers: [], rejected: [], includes: {}, notices: [] });
+  expect(readClientServers(raw)).toEqual({ servers: [], rejected: [], includes: {}, required: [], notices: [] });
 });
 
 test("what cannot be used is named with its reason, whatever it is", () => {

@@ -79,6 +79,8 @@ export interface ClientServers {
   readonly rejected: readonly RejectedServer[];
   /** By server name, how its tools come before the model: `_meta.tenon.include` of its entry, else its `toolInclude`. */
   readonly includes: Readonly<Record<string, ServerInclude>>;
+  /** Those whose entry says `_meta.tenon.required`: without them the first turn is to fail. */
+  readonly required: readonly string[];
   /** What could not be understood although the server can be used, each in one sentence. */
   readonly notices: readonly string[];
 }
@@ -87,6 +89,7 @@ export function readClientServers(raw: JsonValue | undefined): ClientServers {
   const servers = new Map<string, ServerSpec>();
   const rejected: RejectedServer[] = [];
   const includes = new Map<string, ServerInclude>();
+  const required = new Set<string>();
   const notices: string[] = [];
   for (const [index, entry] of entriesOf(raw).entries()) {
     const read = readServer(entry, index);
@@ -95,16 +98,23 @@ export function readClientServers(raw: JsonValue | undefined): ClientServers {
       continue;
     }
     const raw = isJsonObject(entry) ? entry : {};
-    const ours = receivedMeta(raw).include;
+    const { include: ours, required: isRequired = false } = receivedMeta(raw);
     const key = ours === undefined ? "toolInclude" : "_meta.tenon.include";
     const tell = (problem: string) => notices.push(`server "${read.name}": ${key} ${problem}`);
     includes.set(read.name, readInclude(ours ?? raw["toolInclude"], tell));
+    required.delete(read.name);
+    if (isRequired === true) required.add(read.name);
+    else if (isRequired !== false) {
+      const value = JSON.stringify(isRequired);
+      notices.push(`server "${read.name}": _meta.tenon.required is ${value}: use true or false`);
+    }
     if (servers.has(read.name)) {
       rejected.push({ name: read.name, reason: "another server of the same name follows: the last one counts" });
     }
     servers.set(read.name, read);
   }
-  return { servers: [...servers.values()], rejected, includes: Object.fromEntries(includes), notices };
+  const all = { includes: Object.fromEntries(includes), required: [...required] };
+  return { servers: [...servers.values()], rejected, ...all, notices };
 }
 
 /**

@@ -5,6 +5,8 @@ import type { ServerStatus } from "../session/index.js";
 /** What a client may say of a server it hands over, in `_meta.tenon` of the entry. */
 export interface ReceivedMeta {
   readonly include?: JsonValue;
+  /** Of a server's entry: without it the first turn fails. */
+  readonly required?: JsonValue;
   readonly cwd?: JsonValue;
 }
 

@@ -57,7 +57,7 @@ export const ERROR_CODES = {
     recovery: "Wait, or raise its limits.",
   },
   "mcp.over_budget": {
-    cause: "Starting one more server would break the limit on server processes or their memory.",
+    cause: "A server waits for a place: one more would break the limit on server processes or their memory.",
     recovery: "Close sessions, switch servers off, or raise serverLimits.maxProcesses or serverLimits.maxMemoryMb.",
   },
   "mcp.too_large": { cause: "A message of the server is over the size limit.", recovery: "Ask for less at a time." },

@@ -33,6 +33,7 @@ import {
   isDisabled,
   isWritten,
   LAYER_NAMES,
+  type Layer,
   type LayerServer,
   type LayerValue,
   type Merged,
@@ -115,7 +116,7 @@ async function loadNow(
   return {
     ...valuesOf(merged, rules),
     rules: rulesInOrder(request, layers),
-    servers: servers.sort((one, other) => (one.name < other.name ? -1 : one.name > other.name ? 1 : 0)),
+    servers: inOrderGiven(servers, all),
     questions: [...judged.questions, ...makers.questions].sort(
       (one, other) => Number(!one.server) - Number(!other.server),
     ),
@@ -125,6 +126,13 @@ async function loadNow(
     project: layers.projectPath,
     watched: layers.watched,
   };
+}
+
+/** The strongest layer first, within it as they are written: they are connected and listed in this order. */
+function inOrderGiven(servers: readonly EffectiveServer[], layers: readonly Layer[]): readonly EffectiveServer[] {
+  const named = layers.toReversed().flatMap((layer) => [...layer.servers, ...layer.invalid].map(({ name }) => name));
+  const places = new Map(named.toReversed().map((name, index) => [name, named.length - index]));
+  return servers.toSorted((one, other) => (places.get(one.name) ?? 0) - (places.get(other.name) ?? 0));
 }
 
 /** For a configuration that cannot be loaded: uses no server, asks about every tool, and reports the reason. */

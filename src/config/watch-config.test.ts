@@ -110,13 +110,13 @@ describe("SharedConfigs", () => {
     const watched = world.files.watchCount;
     const other = await watchConfig({ ...request, clientServers });
     expect(names(one)).toEqual(["a"]);
-    expect(names(other)).toEqual(["a", "c"]);
+    expect(names(other)).toEqual(["c", "a"]);
     expect(reads.filter((path) => path === USER)).toHaveLength(1);
     expect(commands).toHaveLength(1);
     expect(world.files.watchCount).toBe(watched);
     await one.close();
     await world.files.saveText(USER, servers("b"));
-    await expectNames(world, other, ["b", "c"]);
+    await expectNames(world, other, ["c", "b"]);
     expect(names(one)).toEqual(["a"]);
     await closed(world, other);
   });
@@ -182,7 +182,7 @@ describe("watchConfig", () => {
     const spec = { kind: "stdio", name: "c", command: "x", args: [], env: {} } as const;
     expect(readyServers(await watch.reload({ clientServers: [spec] }))).toMatchObject([{ name: "c", spec }]);
     world.files.write(USER, servers("a"));
-    await expectNames(world, watch, ["a", "c"]);
+    await expectNames(world, watch, ["c", "a"]);
     await closed(world, watch);
   });
 

@@ -22,7 +22,7 @@ export type {
   RedirectWay,
 } from "./auth/port.js";
 export { grantSecrets, isForPeople, resourceOf } from "./auth/port.js";
-export type { CachedTools, DiskCacheOptions, ServerCache } from "./connection/cache.js";
+export type { CachedTools, DiskCacheOptions, KnownStart, ServerCache } from "./connection/cache.js";
 export { diskCache, recordedCache } from "./connection/cache.js";
 export { McpConnection, type ServerConnection } from "./connection/connection.js";
 export type { ConnectionOptions, ServerLimits, ToolOverrides } from "./connection/options.js";
@@ -67,7 +67,7 @@ export type {
   ServerSpec,
   StdioSpec,
 } from "./spec.js";
-export { launchFingerprint } from "./spec.js";
+export { launchFingerprint, startText } from "./spec.js";
 export type { ChannelAnswer, ChannelRequest, McpChannel } from "./transport/acp.js";
 export { type LaunchConcern, launchConcern, pinnedProgram } from "./transport/launchers/guarded-launch.js";
 export { bubblewrap } from "./transport/sandbox/bubblewrap.js";

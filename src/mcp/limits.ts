@@ -37,6 +37,10 @@ export const MCP_LIMITS = {
   reconnectAttempts: 5,
   /** Ready for this long, a connection has proved itself: the next break starts counting anew. Proxies cut idle event streams after 55 s. */
   reconnectProvenMs: 30_000,
+  /** A call made while its server restarts waits this long, within its own limit: starting takes 0.2 to 3 s. */
+  restartWaitMs: 10_000,
+  /** Servers start in their order: one waits this long at most for the one before it to be launched. */
+  launchOrderMs: 250,
   /** A modern request that asks for input again and again must end somewhere; the SDKs stop here too. */
   inputMaxRounds: 10,
   /** Questions in one round: more is no form anybody fills in. */
@@ -130,6 +134,8 @@ export const POOL_LIMITS = {
   young: { bytes: 67_108_864, forMs: 15_000 },
   /** Measuring reads every process of the machine: servers that start together share one look. */
   measuredForMs: 500,
+  /** How often a queue of starts is looked at besides when a process ends: memory becomes free without an event. */
+  queueCheckMs: 2_000,
   /** Servers named in a refusal, the largest first; the rest is counted. */
   namedInRefusal: 5,
   /** The part of a server's limits (calls at once, calls a minute) that one session may use while it is not alone there. */

@@ -116,3 +116,23 @@ function withoutPassword(url: string): string {
   parsed.password = "";
   return parsed.href;
 }
+
+/** Programs that download a package and run it, by their words; what follows is options and the package. */
+const PACKAGE_RUNNERS: readonly string[] = [
+  ...["npx", "bunx", "pnpx", "uvx", "npm exec", "npm x", "bun x", "pnpm dlx", "yarn dlx", "pipx run", "uv tool run"],
+];
+const PACKAGE_OPTIONS: ReadonlySet<string> = new Set(["-p", "--package", "--from", "--spec"]);
+
+/** What goes on while a server starts, for people and models: of its arguments only a package is named. */
+export function startText(spec: ServerSpec): string {
+  if (isRemote(spec)) return URL.canParse(spec.url) ? `connecting to ${new URL(spec.url).host}` : "connecting";
+  if (spec.kind === "acp") return "the client is connecting it";
+  const program = spec.command.replace(/^.*[\\/]/u, "").replace(/\.(?:cmd|exe|bat)$/iu, "");
+  const words = [program, ...spec.args];
+  const runner = PACKAGE_RUNNERS.find((known) => words.slice(0, known.split(" ").length).join(" ") === known);
+  if (runner === undefined) return `${program} is starting`;
+  const rest = words.slice(runner.split(" ").length);
+  const option = rest.findIndex((word) => PACKAGE_OPTIONS.has(word));
+  const named = option === -1 ? rest.find((word) => !word.startsWith("-")) : rest[option + 1];
+  return `${runner} is downloading or starting ${named ?? "its package"}`;
+}

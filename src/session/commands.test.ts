@@ -84,7 +84,7 @@ function around(
     servers: {
       open: [],
       statuses: SERVERS,
-      settled: async () => {},
+      connected: async () => {},
       restart: async (name) => switched(`restart ${name}`),
       enable: (name) => switched(`enable ${name}`),
       disable: (name) => switched(`disable ${name}`),

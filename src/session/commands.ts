@@ -29,7 +29,7 @@ export interface CommandContext {
   /** The servers of this session; a change of them is written nowhere. */
   readonly servers: Pick<
     SessionServers,
-    "open" | "statuses" | "settled" | "restart" | "enable" | "disable" | "add" | "remove"
+    "open" | "statuses" | "connected" | "restart" | "enable" | "disable" | "add" | "remove"
   >;
   /** Reads the words behind `/mcp add`. */
   typedServer(words: string): Promise<TypedServer>;
@@ -103,7 +103,7 @@ const mcpCommand: Command = {
 /** With the state of the server after the change. */
 async function outcome(switched: ServerChange, name: string, context: CommandContext): Promise<string> {
   if (!switched.ok) return `Nothing changed: ${oneLine(switched.reason, 500)}.`;
-  await context.servers.settled(context.signal);
+  await context.servers.connected(context.signal);
   const server = context.servers.statuses.find((one) => one.name === name);
   return [oneLine(switched.text, 500), ...(server ? [serverLine(server)] : [])].join("\n");
 }

@@ -7,9 +7,14 @@ export const SESSION_LIMITS = {
   openElicitations: 100,
   /** Log lines of a server shown on its running call: the last ones, each cut, and told at a pace a client can draw. */
   callLog: { lines: 20, lineChars: 500, everyMs: 100 },
-  /** The first prompt waits this long for servers still connecting; later ones join at the next model call. */
-  firstPromptWaitMs: 5_000,
-  /** The same for servers an entry calls required: without them the first turn is of no use. */
+  /**
+   * A turn waits for servers that start: for one whose usual time to be ready is known, that time by `factor` (short times
+   * vary more, so `leastMs` at least), for others `unknownMs`. They join later at the next model call.
+   */
+  startWait: { factor: 1.5, leastMs: 1_000, mostMs: 5_000, unknownMs: 2_500 },
+  /** Servers that start, as the model is told of them: so many by name, each name and what goes on cut. */
+  startingNote: { named: 20, chars: 200 },
+  /** The same for servers an entry calls required: without them the turn fails. */
   requiredWaitMs: 60_000,
   /** Prompts of one server that become commands: people choose among them in a menu. */
   promptCommands: 100,

@@ -26,6 +26,8 @@ export interface GivenServers {
   readonly rejected?: readonly RejectedServer[];
   /** By server name, how its tools come before the model; `always` unless given. */
   readonly includes?: Readonly<Record<string, ServerInclude>>;
+  /** Names of servers without which the first turn is to fail. */
+  readonly required?: readonly string[];
 }
 
 /** Whose words they are. */

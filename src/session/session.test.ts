@@ -78,7 +78,7 @@ test("the first prompt waits for a hung server only up to the bound, the second 
     () => (isAnswered = true),
     () => undefined,
   );
-  await world.advance(SESSION_LIMITS.firstPromptWaitMs - 1);
+  await world.advance(SESSION_LIMITS.startWait.unknownMs - 1);
   expect(isAnswered).toBe(false);
   await world.advance(1);
   expect((await first).stopReason).toBe("end_turn");

@@ -347,7 +347,7 @@ export class Session implements AsyncDisposable {
     return await this.#conversation.answer(content, { number, system: this.#system }, signal);
   }
 
-  /** The first turn waits, within a bound, for the configuration and for servers still connecting; every turn may ask. */
+  /** The first turn waits for the configuration, every turn within a bound for servers that start; every turn may ask. */
   async #settle(isFirst: boolean, signal: AbortSignal): Promise<void> {
     const configuration = this.#configuration;
     if (configuration) {
@@ -356,15 +356,16 @@ export class Session implements AsyncDisposable {
       await configuration.askForTrust(this.#ports, signal);
       configuration.turnStarts();
     }
-    if (this.#system === undefined) await this.#servers.settled(signal);
+    await this.#servers.settled(signal);
     await this.#logins.ask(signal);
+    if (!signal.aborted) this.#servers.assertRequired();
   }
 
   /** Answered by Tenon: the model does not see it. */
   async #runCommand({ command, words }: Invocation, work: TurnWork, signal: AbortSignal): Promise<TurnEnd> {
     if (work.isFirst) {
       await this.#configuration?.opened;
-      await this.#servers.settled(signal);
+      await this.#servers.connected(signal);
     }
     const conversation = this.#conversation;
     const text = await command.run(words, {

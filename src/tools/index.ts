@@ -2,7 +2,7 @@
 
 export { LookAlikes, type NamedTool } from "./catalog/look-alikes.js";
 export { type CatalogEntry, callArguments, type Offer, type Offer as Catalog, snapshot } from "./catalog/offer.js";
-export type { CatalogLimits, NoticeSink, Pick } from "./catalog/offered-tools.js";
+export { type CatalogLimits, type NoticeSink, type Pick, WAIT_FOR_SERVER } from "./catalog/offered-tools.js";
 export {
   CALL_TOOL,
   type CatalogOptions,
@@ -13,6 +13,7 @@ export {
   type SearchRequest,
   type Selection,
   SessionCatalog,
+  type StartingServer,
   type UsagePort,
 } from "./catalog/session-catalog.js";
 export {

@@ -4,7 +4,7 @@ import type { ErrorCode, TenonError } from "../base/errors.js";
 import { unreachable } from "../base/id.js";
 import { defined } from "../base/json/defined.js";
 import { text } from "../base/text/content.js";
-import type { CallOutcome, ConnectionState, ServerConnection } from "../mcp/index.js";
+import { type CallOutcome, type ConnectionState, type ServerConnection, startText } from "../mcp/index.js";
 import { failed, type SourceState, type ToolOrigin, type ToolOutcome, type ToolSource } from "./tool.js";
 
 /** `onFailed` hears why calls fail: their outcomes have only words for it. */
@@ -23,18 +23,36 @@ export function mcpSource(
     isProcess: connection.spec.kind === "stdio",
     state: mappedCell(connection.state, (state): SourceState => {
       const kind = STATES[state.kind];
+      if (kind === "connecting") return startingState(connection, state);
       if (kind !== "broken" && kind !== "failed") return { kind };
       return { kind, reason: "cause" in state ? state.cause.message : "" };
     }),
+    ready: async (signal) => (await connection.ready(signal))?.message,
     about: () => defined({ title: connection.link?.server.title, instructions: connection.link?.instructions }),
     leftOut: () => connection.leftOut,
     tools: connection.tools,
     callsAtOnce: connection.callsAtOnce,
-    call: async ({ tool, arguments: args, signal, onProgress, onLasting }) =>
-      heard(await connection.call(tool, args, { signal, onProgress, onTask: onLasting })),
+    call: async ({ tool, arguments: args, signal, onProgress, onLasting }) => {
+      const kind = STATES[connection.state.value.kind];
+      if (kind === "connecting" || kind === "broken") onProgress({ progress: 0, message: waitText(connection) });
+      return heard(await connection.call(tool, args, { signal, onProgress, onTask: onLasting }));
+    },
     resume: async ({ tool, signal, onProgress }, lasting) =>
       heard(await connection.resume(tool, lasting, { signal, onProgress })),
   };
+}
+
+/** A server that was ready before is being brought back. */
+function startingState({ spec, wasReady, lastError }: ServerConnection, state: ConnectionState): SourceState {
+  if (wasReady) return { kind: "broken", reason: lastError?.message ?? "" };
+  const queued = state.kind === "connecting" ? state.queued?.message : undefined;
+  return { kind: "connecting", doing: queued ?? startText(spec) };
+}
+
+function waitText({ spec, wasReady }: ServerConnection): string {
+  return wasReady
+    ? `waiting for "${spec.name}", which is being restarted`
+    : `waiting for "${spec.name}": ${startText(spec)}`;
 }
 
 /** A `resting` server has its tools, and its first call starts it. */

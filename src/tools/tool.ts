@@ -123,7 +123,8 @@ export interface SourceCall {
 
 /** Where a source stands, for those that can fail. Its tools stay listed whatever it is. */
 export type SourceState =
-  | { readonly kind: "connecting" }
+  /** It starts for the first time; `doing` says what goes on, for people and models. */
+  | { readonly kind: "connecting"; readonly doing?: string }
   | { readonly kind: "ready" }
   /** Broken, and being brought back. */
   | { readonly kind: "broken"; readonly reason: string }
@@ -141,6 +142,8 @@ export interface ToolSource {
   readonly origin: ToolOrigin;
   /** Ready at all times unless given. */
   readonly state?: ReadonlyCell<SourceState>;
+  /** Waits while it starts, within its own limit. Why it cannot be used; undefined when it can. */
+  ready?(signal: AbortSignal): Promise<string | undefined>;
   /** Whether it is a process of its own on this machine. */
   readonly isProcess?: boolean;
   about?(): SourceAbout;

@@ -141,30 +141,35 @@ scenario(["N6"], "a shared server that crashes comes back once, for all", async 
   expect(home.living).toHaveLength(1);
 });
 
-scenario(["N7"], "a server that would be one too many is refused by name, and the others go on", async () => {
-  await using home = await SharedHome.open();
-  const entries = { a: home.scripted(PROGRAM), b: home.scripted({ ...PROGRAM, serverName: "b" }) };
-  const third = home.scripted({ ...PROGRAM, serverName: "c" }, { shared: false });
-  home.configure({ ...entries, c: third }, { serverLimits: { maxProcesses: 3 } });
-  await using client = await home.editor();
-  const [first = ""] = await home.sessions(client, 1);
-  for (const name of ["a", "b", "c"]) await pidOf(client, first, name);
-  const later = await home.sessions(client, 2);
-  for (const sessionId of later) await pidOf(client, sessionId, "b");
-  const sessions = [first, ...later];
-  const standings = await Promise.all(
-    sessions.map(async (sessionId) => JSON.stringify(await client.request("_tenon/mcp/status", { sessionId }))),
-  );
-  expect(home.living).toHaveLength(3); // a and b for all, and c for one
-  expect(standings.filter((status) => /"name":"c"[^}]*"state":"ready"/u.test(status))).toHaveLength(1);
-  const refused = standings.filter((status) => status.includes("was not started: 3 server processes run"));
-  expect(refused).toHaveLength(2);
-  expect(refused[0]).toContain("serverLimits.maxProcesses");
-  expect(refused[0]).toContain("1 of other sessions");
-  for (const sessionId of sessions) expect(await say(client, sessionId, 'mcp__b__echo {"text":"hi"}')).toContain("hi");
-});
+scenario(
+  ["N7"],
+  "a server that would be one too many waits for a place, is told by name, and the others go on",
+  async () => {
+    await using home = await SharedHome.open();
+    const entries = { a: home.scripted(PROGRAM), b: home.scripted({ ...PROGRAM, serverName: "b" }) };
+    const third = home.scripted({ ...PROGRAM, serverName: "c" }, { shared: false });
+    home.configure({ ...entries, c: third }, { serverLimits: { maxProcesses: 3 } });
+    await using client = await home.editor();
+    const [first = ""] = await home.sessions(client, 1);
+    for (const name of ["a", "b", "c"]) await pidOf(client, first, name);
+    const later = await home.sessions(client, 2);
+    for (const sessionId of later) await pidOf(client, sessionId, "b");
+    const sessions = [first, ...later];
+    const standings = await Promise.all(
+      sessions.map(async (sessionId) => JSON.stringify(await client.request("_tenon/mcp/status", { sessionId }))),
+    );
+    expect(home.living).toHaveLength(3); // a and b for all, and c for one
+    expect(standings.filter((status) => /"name":"c"[^}]*"state":"ready"/u.test(status))).toHaveLength(1);
+    const refused = standings.filter((status) => status.includes("waits for a place: 3 server processes run"));
+    expect(refused).toHaveLength(2);
+    expect(refused[0]).toContain("serverLimits.maxProcesses");
+    expect(refused[0]).toContain("1 of other sessions");
+    for (const sessionId of sessions)
+      expect(await say(client, sessionId, 'mcp__b__echo {"text":"hi"}')).toContain("hi");
+  },
+);
 
-scenario(["N7"], "nor is one started above the limit of memory: it is told what each takes", async () => {
+scenario(["N7"], "so does one above the limit of memory: it is told what each takes", async () => {
   await using home = await SharedHome.open();
   home.configure({ large: home.scripted(PROGRAM) }, { serverLimits: { maxMemoryMb: 30 } });
   await using client = await home.editor();
@@ -173,7 +178,7 @@ scenario(["N7"], "nor is one started above the limit of memory: it is told what 
   const { command, args } = home.scripted(PROGRAM);
   const words = [command, ...(Array.isArray(args) ? args : [])].map((word) => `'${String(word)}'`).join(" ");
   const said = await say(client, sessionId, `/mcp add more ${words}`);
-  expect(said).toMatch(/"more" was not started: the server processes use \d+ MB of memory, and 30 MB is the limit/u);
+  expect(said).toMatch(/"more" waits for a place: the server processes use \d+ MB of memory, and 30 MB is the limit/u);
   expect(said).toMatch(/"large" \(\d+ MB\)/u);
   expect(await pidOf(client, sessionId, "large")).toMatch(/^\d+$/u);
 });

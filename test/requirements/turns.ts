@@ -13,6 +13,36 @@ export const TURN_REQUIREMENTS = [
   },
   { id: "N103", text: "a call by a name of the former rule reaches its tool" },
   // N200 to N299: slow first starts, restarts, order and number of servers.
+  {
+    id: "N200",
+    text: "a first turn waits for each server as long as it usually takes, unknown ones 2.5 s at most, and not for one that did not become ready the last time",
+  },
+  {
+    id: "N201",
+    text: "the model is told which servers still start, may wait for one with wait_for_server, and gets its tools in the same turn; the list before them is unchanged",
+  },
+  {
+    id: "N202",
+    text: "a call of a tool from the cache, or named although it is not listed, waits for its server, and ends with the cause when that does not start",
+  },
+  {
+    id: "N203",
+    text: "a server that npx has to download is called in the first turn by a model that may call declared tools only; the person sees the wait",
+  },
+  {
+    id: "N204",
+    text: "a required server (entry, or _meta.tenon.required of a client's entry) is waited for, or the turn fails with its cause",
+  },
+  { id: "N205", text: "servers added in the middle of a session are waited for in the same way" },
+  {
+    id: "N210",
+    text: "a call made while its server restarts waits for it, up to 10 s within its own limit; a successful call resets the backoff; no call runs twice",
+  },
+  { id: "N220", text: "servers are launched, listed and offered in the order given" },
+  {
+    id: "N221",
+    text: "servers above the limit of processes or memory wait for a place, say so, and start when there is one",
+  },
   // N300 to N399: failures are failures to every model.
   {
     id: "N300",

@@ -29,7 +29,8 @@ export class PackageRegistry implements AsyncDisposable {
     this.requests = requests;
   }
 
-  static async start(name: string = PACKAGE): Promise<PackageRegistry> {
+  /** The package itself is sent once `held` resolves. */
+  static async start(name: string = PACKAGE, held: Promise<void> = Promise.resolve()): Promise<PackageRegistry> {
     const folder = new TemporaryFolder();
     const manifest = {
       name,
@@ -43,7 +44,7 @@ export class PackageRegistry implements AsyncDisposable {
     const server = createServer((request, response) => {
       const path = decodeURIComponent(request.url ?? "");
       requests.push(path);
-      if (path === "/package.tgz") response.end(tarball);
+      if (path === "/package.tgz") held.then(() => response.end(tarball)).catch(() => response.destroy());
       else if (path === `/${name}`) {
         const dist = { tarball: `http://${request.headers.host}/package.tgz`, integrity };
         const versions = { "1.0.0": { ...manifest, hasInstallScript: true, dist } };

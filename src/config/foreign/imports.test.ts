@@ -36,10 +36,10 @@ describe("imported servers", () => {
     const files = { [CURSOR]: servers("a", "b"), [DESKTOP]: servers("c") };
     expect(standing(await load(worldWith({ ...files, [USER]: servers("b") })))).toEqual(["b ready user"]);
     const config = await load(worldWith({ ...files, [USER]: { ...servers("b"), import: ["cursor"] } }));
-    expect(standing(config)).toEqual(["a ready cursor", "b ready user", "b shadowed cursor"]);
+    expect(standing(config)).toEqual(["b ready user", "b shadowed cursor", "a ready cursor"]);
     expect(config.notices).toEqual([]);
     expect(config.problems).toEqual([]);
-    const [a] = readyServers(config);
+    const [, a] = readyServers(config);
     expect(a?.settings.origin).toBe("user");
     expect(a?.place).toEqual({ layer: "user", file: CURSOR, client: "cursor" });
   });
@@ -62,7 +62,7 @@ describe("imported servers", () => {
       mcpServers: { bad: { command: "run", args: ["${config:x}"] }, fixed: 1, good: { command: "run" } },
     };
     const config = await load(worldWith({ [USER]: { ...servers("fixed"), import: ["cursor"] }, [CURSOR]: cursor }));
-    expect(standing(config)).toEqual(["bad invalid cursor", "fixed ready user", "good ready cursor"]);
+    expect(standing(config)).toEqual(["fixed ready user", "good ready cursor", "bad invalid cursor"]);
     expect(config.problems.map(problemText)).toEqual([
       `${CURSOR}:1:16: server "bad": args[0]: \${config:x} is filled in by that client only`,
     ]);

@@ -157,7 +157,7 @@ const extras = {
     callsPerMinute: whole(1, 100_000, "Calls started within a minute."),
     callsAtOnce: whole(1, 1_000, "Calls that run at the same time."),
   }),
-  required: flag("The first prompt waits for this server."),
+  required: flag("The first turn waits for this server, or fails with the cause when it does not start."),
   sandbox: optional(
     sandboxSchema,
     'What the process of a server that Tenon starts may touch: "off" (everything), "workspace" or "read-only".',

@@ -17,9 +17,17 @@ export interface ServerCache {
   writeEra(fingerprint: string, era: "legacy" | "modern" | undefined): Promise<void>;
   readTools(fingerprint: string): Promise<CachedTools | undefined>;
   writeTools(fingerprint: string, tools: CachedTools): Promise<void>;
+  /** How it started the last time; undefined when that is not known. Optional, as the next two. */
+  readStart?(fingerprint: string): Promise<KnownStart | undefined>;
+  writeStart?(fingerprint: string, start: KnownStart): Promise<void>;
   /** Whether the server was seen to ask something of its client; without these that is known to this process only. */
   readAsks?(fingerprint: string): Promise<boolean>;
   writeAsks?(fingerprint: string): Promise<void>;
+}
+
+export interface KnownStart {
+  /** How long it usually takes to be ready; undefined when it did not become ready the last time. */
+  readonly readyMs: number | undefined;
 }
 
 export interface CachedTools {
@@ -31,7 +39,10 @@ const FORMAT = 1;
 const DAY_MS = 86_400_000;
 const KEY_FILE = "key";
 
-type EntryKind = "era" | "tools" | "asks";
+type EntryKind = "era" | "tools" | "asks" | "start";
+
+/** A start that differs from the usual one by less is not worth a write. */
+const START_CHANGE = 0.25;
 
 export interface DiskCacheOptions {
   readonly world: World;
@@ -83,6 +94,17 @@ class DiskCache implements ServerCache {
     for (const tool of tools) bytes += measure(asJson(tool), MCP_LIMITS.listEntry).bytes;
     if (bytes > MCP_LIMITS.cacheMaxEntryBytes) return; // parsing it would hold up the very start it is for
     await this.#write("tools", fingerprint, { serverVersion, tools: tools.map((tool) => asJson(tool)) });
+  }
+
+  async readStart(fingerprint: string): Promise<KnownStart | undefined> {
+    return knownStart(await this.#read("start", fingerprint));
+  }
+
+  async writeStart(fingerprint: string, { readyMs }: KnownStart): Promise<void> {
+    const usualMs = (await this.readStart(fingerprint))?.readyMs;
+    const isUsual =
+      usualMs !== undefined && readyMs !== undefined && Math.abs(readyMs - usualMs) < usualMs * START_CHANGE;
+    if (!isUsual) await this.#write("start", fingerprint, { readyMs: readyMs ?? null });
   }
 
   async readAsks(fingerprint: string): Promise<boolean> {
@@ -170,6 +192,12 @@ class DiskCache implements ServerCache {
   }
 }
 
+function knownStart(entry: JsonValue | undefined): KnownStart | undefined {
+  if (!isJsonObject(entry)) return undefined;
+  const { readyMs } = entry;
+  return { readyMs: typeof readyMs === "number" && readyMs >= 0 ? readyMs : undefined };
+}
+
 function cachedTools(entry: JsonValue | undefined): CachedTools | undefined {
   if (!isJsonObject(entry)) return undefined;
   const { serverVersion, tools } = entry;
@@ -211,6 +239,11 @@ export function recordedCache(cache: ServerCache, world: World): ServerCache {
     writeEra: (fingerprint, era) => cache.writeEra(fingerprint, era),
     writeTools: (fingerprint, tools) => cache.writeTools(fingerprint, tools),
     writeAsks: async (fingerprint) => await cache.writeAsks?.(fingerprint),
+    writeStart: async (fingerprint, start) => await cache.writeStart?.(fingerprint, start),
+    readStart: (fingerprint) => {
+      const work = async () => (await cache.readStart?.(fingerprint)) ?? null;
+      return ask("start", fingerprint, work, knownStart).then((known) => known ?? undefined);
+    },
     readEra: (fingerprint) => ask("era", fingerprint, () => cache.readEra(fingerprint), eraOf),
     readTools: (fingerprint) => ask("tools", fingerprint, () => cache.readTools(fingerprint), cachedTools),
     readAsks: async (fingerprint) =>

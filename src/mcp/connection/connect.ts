@@ -4,7 +4,7 @@ import { messageOf, TenonError, toTenonError } from "../../base/errors.js";
 import { unreachable } from "../../base/id.js";
 import type { EndGrace } from "../../base/io/process.js";
 import { defined } from "../../base/json/defined.js";
-import type { SpawnRequest } from "../../base/ports/world.js";
+import type { SpawnRequest, World } from "../../base/ports/world.js";
 import type { KnownSecrets } from "../../base/text/secrets.js";
 import { Access } from "../auth/access.js";
 import { MCP_LIMITS } from "../limits.js";
@@ -37,11 +37,46 @@ export interface Life {
 /** Rejects with a TenonError that names the real cause; what it opened is closed by then. */
 export async function connect(spec: ServerSpec, options: ConnectionOptions, life: Life): Promise<Link> {
   const secrets = entrySecrets(spec, options);
-  const launch = await preparedLaunch(spec, options, life.signal).catch((thrown: unknown) => {
-    throw secrets.cleanError(toTenonError(thrown, "mcp.spawn_failed"));
+  const turn = launchTurn(options.world);
+  try {
+    const launch = await preparedLaunch(spec, options, life.signal).catch((thrown: unknown) => {
+      throw secrets.cleanError(toTenonError(thrown, "mcp.spawn_failed"));
+    });
+    await turn.comes(life.signal);
+    const open = () => {
+      const transport = openTransport(spec, options, { ...life, secrets, ...defined({ launch }) });
+      turn.end();
+      return transport;
+    };
+    return await connectOver(open, { spec, options, life });
+  } finally {
+    turn.end();
+  }
+}
+
+/** Per World, when the last launch that was asked for is done. */
+const lastLaunches = new WeakMap<World, Promise<void>>();
+
+/** Preparing a launch takes the disk's time, and differs: servers are launched in the order in which they were asked for. */
+function launchTurn(world: World): { comes(signal: AbortSignal): Promise<void>; end(): void } {
+  const before = lastLaunches.get(world);
+  let end = () => {};
+  const done = new Promise<void>((resolve) => {
+    end = resolve;
   });
-  const open = () => openTransport(spec, options, { ...life, secrets, ...defined({ launch }) });
-  return await connectOver(open, { spec, options, life });
+  lastLaunches.set(world, done);
+  const comes = async (signal: AbortSignal) => {
+    if (!before) return;
+    using deadline = world.deadline(MCP_LIMITS.launchOrderMs, signal);
+    await orAborted(before, deadline.signal).catch(() => undefined);
+  };
+  return {
+    comes,
+    end: () => {
+      if (lastLaunches.get(world) === done) lastLaunches.delete(world);
+      end();
+    },
+  };
 }
 
 /** Undefined for what is not started here. A server that the folder could replace, or without its sandbox, is not started. */

@@ -106,12 +106,55 @@ test("a crash fails only the call in flight, as unknown; the server is restarted
   expect(JSON.stringify(outcome)).not.toContain('"answered"');
   expect(connection.state.value).toMatchObject({ kind: "waiting" });
   expect(connection.tools.value).toHaveLength(2); // they stay listed
-  expect(await call(connection)).toMatchObject({ kind: "failed" });
+  const meanwhile = call(connection); // waits for the restart
   await world.advance(MCP_LIMITS.reconnect.maxMs);
+  expect(await meanwhile).toMatchObject({ kind: "answered" });
   expect(connection.state.value.kind).toBe("ready");
-  expect(await call(connection)).toMatchObject({ kind: "answered" });
   expect(connection.lastError?.message).toContain("out of memory");
   expect(spawned()).toBe(2);
+  await close(world, connection);
+});
+
+test("a call waits for a restart up to its bound, and no longer than its own limit; then it fails with the cause", async () => {
+  const hung: Behaviour = { steps: { start: [{ do: "never" }] } };
+  for (const [timeoutMs, waitMs] of [
+    [60_000, MCP_LIMITS.restartWaitMs],
+    [3_000, 3_000],
+  ] as const) {
+    const world = fakeWorld({ spawn: lives(fragile, hung).spawn });
+    const connection = connect(world, { tools: { echo: { timeoutMs } } });
+    await world.advance(100);
+    const lost = call(connection, "die");
+    await world.advance(MCP_LIMITS.lastWordsMs + 10);
+    expect((await lost).kind).toBe("unknown");
+    let ended: CallOutcome | undefined;
+    const calling = call(connection).then((outcome) => {
+      ended = outcome;
+    });
+    await world.advance(waitMs - 1);
+    expect(ended).toBeUndefined();
+    await world.advance(2);
+    await calling;
+    const message = expect.stringContaining(`was not ready within ${waitMs / 1_000} s`);
+    expect(ended).toMatchObject({ kind: "failed", error: { code: "mcp.not_ready", message } });
+    await close(world, connection);
+  }
+});
+
+test("a call that is answered resets the backoff: the next break is the first one", async () => {
+  const { spawn, spawned } = lives(fragile);
+  const world = fakeWorld({ spawn });
+  const connection = connect(world);
+  await world.advance(100);
+  for (let crash = 1; crash <= MCP_LIMITS.reconnectAttempts * 3; crash++) {
+    expect((await call(connection)).kind).toBe("answered");
+    const lost = call(connection, "die");
+    await world.advance(MCP_LIMITS.lastWordsMs + 10);
+    expect((await lost).kind).toBe("unknown");
+    await world.advance(100); // without delay
+    expect(connection.state.value.kind).toBe("ready");
+    expect(spawned()).toBe(crash + 1);
+  }
   await close(world, connection);
 });
 

@@ -1,7 +1,7 @@
 // One server of one session: connected in the background and kept so, asked through calls that each end once, closed for good.
 import type { ReadonlyCell } from "../../base/async/cell.js";
 import { Scope } from "../../base/async/scope.js";
-import { TenonError } from "../../base/errors.js";
+import { type ErrorCode, TenonError } from "../../base/errors.js";
 import type { EndGrace } from "../../base/io/process.js";
 import type { JsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
@@ -116,12 +116,30 @@ export class McpConnection implements AsyncDisposable {
     return this.state.until((state) => state.kind === "closed", new AbortController().signal).then(() => undefined);
   }
 
-  /** Exactly one outcome, whatever happens. It starts a server that rests, and waits while one is connecting. */
+  /** Whether it has been ready: from then on it is restarted, not started. */
+  get wasReady(): boolean {
+    return this.#supervisor.wasReady;
+  }
+
+  /** Starts a server that rests, and waits as a call would. Why it is not ready; undefined when it is. */
+  async ready(signal: AbortSignal): Promise<TenonError | undefined> {
+    const link = await this.#supervisor.ready(signal);
+    return link instanceof TenonError ? link : undefined;
+  }
+
+  /** Exactly one outcome, whatever happens. It starts a server that rests, and waits while one starts or restarts. */
   async call(tool: string, args: JsonObject, options: CallOptions): Promise<CallOutcome> {
-    const link = this.link ?? (await this.#supervisor.ready(options.signal));
+    const { timeoutMs: limitMs = this.#limits.callTimeoutMs, isIdempotent = false } = this.#options.tools?.[tool] ?? {};
+    let timeoutMs = limitMs;
+    let link: Link | TenonError | undefined = this.link;
+    if (!link) {
+      const { wasReady } = this;
+      const beganMs = this.#world.monotonicMs();
+      link = await this.#supervisor.ready(options.signal, { restartWaitMs: limitMs });
+      if (wasReady) timeoutMs = Math.max(1, limitMs - (this.#world.monotonicMs() - beganMs));
+    }
     if (options.signal.aborted) return { kind: "cancelled" };
     if (link instanceof TenonError) return { kind: "failed", error: link };
-    const { timeoutMs = this.#limits.callTimeoutMs, isIdempotent = false } = this.#options.tools?.[tool] ?? {};
     const { signal, onTask, sharingSession } = options;
     using progress = new ProgressPace(this.#world, options.onProgress);
     const request = {
@@ -140,12 +158,12 @@ export class McpConnection implements AsyncDisposable {
       sharingSession: sharingSession?.id,
     };
     const outcome = await this.#callOver(link, request);
-    // A server that has forgotten the session has not looked at the call: that is no replay.
-    const isUntouched = outcome.kind === "failed" && outcome.error.code === "mcp.session_lost";
+    // A server that has forgotten the session has not looked at the call, one that ended has not got it: that is no replay.
+    const isUntouched = outcome.kind === "failed" && UNTOUCHED.has(outcome.error.code);
     if (!isUntouched && !(outcome.kind === "unknown" && isIdempotent)) return outcome;
     const { code } = outcome.error;
     if (code === "mcp.call_timeout") return outcome; // its time is up
-    const again = await this.#supervisor.again(link, code, { timeoutMs, signal });
+    const again = await this.#supervisor.again(link, code, { timeoutMs, signal, isUntouched });
     return again ? await this.#callOver(again, request) : outcome;
   }
 
@@ -154,7 +172,9 @@ export class McpConnection implements AsyncDisposable {
     const refused = turn && (await turn); // nearly all calls go at once
     if (refused) return refused;
     try {
-      return await callTool(request.view?.(link) ?? link, request);
+      const outcome = await callTool(request.view?.(link) ?? link, request);
+      if (outcome.kind === "answered") this.#supervisor.hasAnswered = true;
+      return outcome;
     } finally {
       this.#gate.leave(request);
     }
@@ -229,6 +249,8 @@ export type ServerConnection = Pick<
   | "problems"
   | "leftOut"
   | "lastError"
+  | "wasReady"
+  | "ready"
   | "link"
   | "callsAtOnce"
   | "closed"
@@ -239,6 +261,9 @@ export type ServerConnection = Pick<
 >;
 
 const MINUTE_MS = 60_000;
+
+/** Of calls that failed: the server has not looked at them. */
+const UNTOUCHED: ReadonlySet<ErrorCode> = new Set(["mcp.session_lost", "mcp.connection_lost"]);
 
 export interface GatedCall {
   readonly signal: AbortSignal;

@@ -1,4 +1,5 @@
 // What a connection is given besides its spec: the world, the session's place, the peer, caches and limits.
+import type { TenonError } from "../../base/errors.js";
 import { LIMITS } from "../../base/limits.js";
 import type { OAuthOptions } from "../auth/port.js";
 import type { LinkOptions } from "../protocol/link.js";
@@ -35,6 +36,14 @@ export interface ProcessSlot extends Disposable {
   started(id: number | undefined): void;
 }
 
+/** How a start waits for a place. */
+export interface ProcessQueue {
+  /** Leaves the queue. */
+  readonly signal: AbortSignal;
+  /** There is no place now, and why. Not called when there is one. */
+  onQueued(cause: TenonError): void;
+}
+
 export interface ConnectionOptions extends LinkOptions {
   /** The session's directory: the server's cwd, and the base of relative paths. */
   readonly cwd: string;
@@ -45,8 +54,8 @@ export interface ConnectionOptions extends LinkOptions {
   readonly cache?: ServerCache;
   /** Gets what the server writes to its stderr, as it comes; must neither throw nor wait. */
   readonly onStderr?: (chunk: Uint8Array) => void;
-  /** Asked before each start of a process. Throws a TenonError when there is no room for one more. */
-  readonly admit?: (server: string) => ProcessSlot;
+  /** Asked before a process is started; a start for which there is no room waits. Rejects only when the signal aborts. */
+  readonly admit?: (server: string, queue: ProcessQueue) => ProcessSlot | Promise<ProcessSlot>;
   readonly limits?: Partial<ServerLimits>;
   readonly tools?: Readonly<Record<string, ToolOverrides>>;
   /** Hosts reachable over plain http besides loopback, by the user's own word. */

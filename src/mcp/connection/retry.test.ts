@@ -27,10 +27,12 @@ test("a local server that never started is a mistake in its entry; one that ran 
 });
 
 test("the wait grows, is spread by the dice, and stays within its limit", () => {
-  const waits = [0, 1, 2, 3, 4].map((failuresInARow) =>
-    retryDelayMs(broken("mcp.connection_lost", { failuresInARow }), 1),
-  );
-  expect(waits).toEqual([500, 1_000, 2_000, 4_000, 8_000]);
+  const waits = (isRemote: boolean) =>
+    [0, 1, 2, 3, 4].map((failuresInARow) =>
+      retryDelayMs(broken("mcp.connection_lost", { failuresInARow, isRemote }), 1),
+    );
+  expect(waits(true)).toEqual([500, 1_000, 2_000, 4_000, 8_000]);
+  expect(waits(false)).toEqual([0, 1_000, 2_000, 4_000, 8_000]); // a process that worked is brought back at once
   expect(retryDelayMs(broken("mcp.connection_lost"), 0)).toBe(500);
 });
 

@@ -25,8 +25,9 @@ const EVENTS: Record<string, ConnectionEvent> = {
   rest: { kind: "rest" },
   start: { kind: "start", atMs: 1_000 },
   ready: { kind: "ready", atMs: 1_000, server, agreement },
-  "broken for now": { kind: "broken", atMs: 1_000, cause, retryInMs: 500 },
-  "broken for good": { kind: "broken", atMs: 1_000, cause },
+  "broken for now": { kind: "broken", atMs: 1_000, cause, failuresInARow: 2, retryInMs: 500 },
+  "broken for good": { kind: "broken", atMs: 1_000, cause, failuresInARow: 2 },
+  queued: { kind: "queued", atMs: 1_000, cause },
   retry: { kind: "retry", atMs: 1_000 },
   close: { kind: "close" },
   closed: { kind: "closed" },
@@ -37,6 +38,7 @@ const MOVES: Record<ConnectionState["kind"], Partial<Record<keyof typeof EVENTS,
   idle: { rest: "resting", start: "connecting", close: "closing", closed: "closed" },
   resting: { start: "connecting", close: "closing", closed: "closed" },
   connecting: {
+    queued: "connecting",
     ready: "ready",
     "broken for now": "waiting",
     "broken for good": "failed",
@@ -64,7 +66,7 @@ for (const [from, state] of Object.entries(STATES)) {
 test("an attempt counts up while nothing holds, and starts anew after a proven connection", () => {
   const waiting = next(
     { kind: "connecting", attempt: 3, sinceMs: 0 },
-    { kind: "broken", atMs: 5, cause, retryInMs: 10 },
+    { kind: "broken", atMs: 5, cause, failuresInARow: 3, retryInMs: 10 },
   );
   expect(waiting).toMatchObject({ kind: "waiting", attempt: 3, untilMs: 15 });
   expect(next(waiting, { kind: "retry", atMs: 15 })).toMatchObject({ kind: "connecting", attempt: 4 });
@@ -79,10 +81,11 @@ test("a connection that a proxy cuts every 55 s is opened anew each time, for as
   for (let cut = 0; cut < 20; cut++) {
     state = next(state, { kind: "ready", atMs, server, agreement });
     atMs += 55_000;
-    const facts = { cause: lost, failuresInARow: failuresInARow(state, atMs), wasReady: true, isRemote: true };
+    const failures = failuresInARow(state, atMs);
+    const facts = { cause: lost, failuresInARow: failures, wasReady: true, isRemote: true };
     const retryInMs = retryDelayMs(facts, 0.5);
     expect(retryInMs).toBe(0);
-    state = next(state, { kind: "broken", atMs, cause: lost, retryInMs: retryInMs ?? 0 });
+    state = next(state, { kind: "broken", atMs, cause: lost, failuresInARow: failures, retryInMs: retryInMs ?? 0 });
     state = next(state, { kind: "retry", atMs });
   }
 });
@@ -100,4 +103,12 @@ test("whatever happens in whatever order: closed is for ever, and closing only e
       }
     }),
   );
+});
+
+test("a start that waits for a place says why, and its time to be ready counts from when it has one", () => {
+  const queued = next({ kind: "connecting", attempt: 1, sinceMs: 0 }, { kind: "queued", atMs: 1, cause });
+  expect(queued).toMatchObject({ kind: "connecting", queued: cause });
+  const admitted = next(queued, { kind: "queued", atMs: 9_000 });
+  expect(admitted).toEqual({ kind: "connecting", attempt: 1, sinceMs: 9_000 });
+  expect(next(admitted, { kind: "ready", atMs: 9_040, server, agreement })).toMatchObject({ connectMs: 40 });
 });

@@ -2,6 +2,7 @@
 import { backoffDelayMs } from "../../base/async/deadline.js";
 import type { ErrorCode, TenonError } from "../../base/errors.js";
 import { unreachable } from "../../base/id.js";
+import { defined } from "../../base/json/defined.js";
 import { MCP_LIMITS } from "../limits.js";
 import type { ServerIdentity } from "../protocol/link.js";
 import type { Agreement } from "../transport/transport.js";
@@ -10,8 +11,16 @@ export type ConnectionState =
   | { readonly kind: "idle" }
   /** Its tools are remembered, so nothing runs until one of them is used. */
   | { readonly kind: "resting" }
-  /** `attempt` counts from 1 and starts anew once a connection has proved itself. */
-  | { readonly kind: "connecting"; readonly attempt: number; readonly sinceMs: number }
+  /**
+   * `attempt` counts from 1 and starts anew once a connection has proved itself. `queued`: it waits for a place among the
+   * server processes, and why.
+   */
+  | {
+      readonly kind: "connecting";
+      readonly attempt: number;
+      readonly sinceMs: number;
+      readonly queued?: TenonError;
+    }
   | {
       readonly kind: "ready";
       readonly attempt: number;
@@ -31,9 +40,17 @@ export type ConnectionState =
 export type ConnectionEvent =
   | { readonly kind: "rest" }
   | { readonly kind: "start"; readonly atMs: number }
+  /** It has to wait for a place; without a cause it has got one. */
+  | { readonly kind: "queued"; readonly atMs: number; readonly cause?: TenonError }
   | { readonly kind: "ready"; readonly atMs: number; readonly server: ServerIdentity; readonly agreement: Agreement }
   /** The attempt failed or the connection broke. `retryInMs` is absent when trying again is no use. */
-  | { readonly kind: "broken"; readonly atMs: number; readonly cause: TenonError; readonly retryInMs?: number }
+  | {
+      readonly kind: "broken";
+      readonly atMs: number;
+      readonly cause: TenonError;
+      readonly failuresInARow: number;
+      readonly retryInMs?: number;
+    }
   | { readonly kind: "retry"; readonly atMs: number }
   | { readonly kind: "close" }
   | { readonly kind: "closed" };
@@ -52,6 +69,11 @@ export function next(state: ConnectionState, event: ConnectionEvent): Connection
       return state.kind === "idle" || state.kind === "resting" || state.kind === "failed"
         ? { kind: "connecting", attempt: 1, sinceMs: event.atMs }
         : state;
+    case "queued": {
+      if (state.kind !== "connecting") return state;
+      const { attempt } = state;
+      return { kind: "connecting", attempt, sinceMs: event.atMs, ...defined({ queued: event.cause }) };
+    }
     case "retry":
       return state.kind === "waiting" ? { kind: "connecting", attempt: state.attempt + 1, sinceMs: event.atMs } : state;
     case "ready": {
@@ -69,9 +91,9 @@ export function next(state: ConnectionState, event: ConnectionEvent): Connection
 
 function broken(state: ConnectionState, event: Extract<ConnectionEvent, { kind: "broken" }>): ConnectionState {
   if (state.kind !== "connecting" && state.kind !== "ready") return state;
-  const { cause, atMs, retryInMs } = event;
+  const { cause, atMs, retryInMs, failuresInARow: attempt } = event;
   if (retryInMs === undefined) return { kind: "failed", cause, sinceMs: atMs };
-  return { kind: "waiting", attempt: failuresInARow(state, atMs), untilMs: atMs + retryInMs, cause };
+  return { kind: "waiting", attempt, untilMs: atMs + retryInMs, cause };
 }
 
 /** How many attempts in a row have come to nothing if it breaks now. Being ready for long enough wipes the slate. */
@@ -111,6 +133,7 @@ export function retryDelayMs({ cause, failuresInARow, wasReady, isRemote }: Brea
   if (failuresInARow >= MCP_LIMITS.reconnectAttempts && !mayPass) return undefined;
   // Servers forget sessions in the course of things (a deployment, an idle limit): once it is opened anew without delay.
   if (cause.code === "mcp.session_lost" && failuresInARow <= 1) return 0;
-  const delayMs = backoffDelayMs(MCP_LIMITS.reconnect, failuresInARow, dice);
+  // A process that worked is brought back without delay, so that a call need not wait; services are not all asked at once.
+  const delayMs = failuresInARow === 0 && !isRemote ? 0 : backoffDelayMs(MCP_LIMITS.reconnect, failuresInARow, dice);
   return Math.max(delayMs, Math.min(cause.retryAfterMs ?? 0, MCP_LIMITS.retryAfterMaxMs));
 }

@@ -10,7 +10,7 @@ import { LIMITS } from "../../base/limits.js";
 import type { Timer, World } from "../../base/ports/world.js";
 import { resourceOf } from "../auth/port.js";
 import { MCP_LIMITS } from "../limits.js";
-import type { Link } from "../protocol/link.js";
+import { inSeconds, type Link } from "../protocol/link.js";
 import type { LeftOut, Listing } from "../protocol/lists.js";
 import { internTools, listTools, type McpTool, sameTool, sameTools } from "../protocol/tools.js";
 import type { RequestOptions } from "../rpc/rpc.js";
@@ -32,6 +32,11 @@ export interface SupervisorOptions {
   onLink(link: Link): void;
 }
 
+export interface ReadyOptions {
+  readonly isPatient?: boolean;
+  readonly restartWaitMs?: number;
+}
+
 /** When a broken connection is tried again; only by `wake` where there is no such time. */
 interface Broken {
   readonly retryAtMs?: number;
@@ -49,8 +54,12 @@ export class Supervisor {
   lastError: TenonError | undefined;
   /** How long the server's process is given when its scope closes. */
   endGrace: EndGrace = LIMITS.closeGrace;
+  /** It has answered a call since it was last ready: it works, so the next break counts as the first. */
+  hasAnswered = false;
   #link: Link | undefined;
   #wasReady = false;
+  /** Kept across reconnects: one that is restarted does not queue again. */
+  #slot: ProcessSlot | undefined;
   #wake = new AbortController();
 
   constructor(spec: ServerSpec, options: SupervisorOptions) {
@@ -63,6 +72,11 @@ export class Supervisor {
   /** Undefined unless ready. */
   get link(): Link | undefined {
     return this.state.value.kind === "ready" ? this.#link : undefined;
+  }
+
+  /** Whether it has been ready: from then on it is restarted, not started. */
+  get wasReady(): boolean {
+    return this.#wasReady;
   }
 
   /** Starts connecting and returns at once. Starting again changes nothing. */
@@ -86,35 +100,53 @@ export class Supervisor {
     });
   }
 
-  /** The live link; waits while the server is connecting (patient: or broken), and says why when there is none to wait for. */
+  /**
+   * The live link, or why there is none. Waits while the server starts, up to the connect limit; while it restarts, up to
+   * `restartWaitMs`; patient: for as long as it may come back.
+   */
   async ready(
     signal: AbortSignal,
-    { isPatient = false }: { readonly isPatient?: boolean } = {},
+    { isPatient = false, restartWaitMs = Number.POSITIVE_INFINITY }: ReadyOptions = {},
   ): Promise<Link | TenonError> {
     if (this.link) return this.link;
     const over = AbortSignal.any([signal, this.#options.scope.signal]);
     const begun = await this.state.until(({ kind }) => kind !== "idle", over).catch(() => this.state.value);
     if (begun.kind === "resting") this.start();
-    const isSettled = ({ kind }: ConnectionState) =>
-      kind !== "connecting" && kind !== "idle" && !(isPatient && kind === "waiting");
-    let state = await this.state.until(isSettled, over).catch(() => this.state.value);
+    const restartMs = Math.min(restartWaitMs, MCP_LIMITS.restartWaitMs);
+    const limitMs = this.#wasReady ? restartMs : this.#connectTimeoutMs;
+    using deadline = this.#world.deadline(isPatient ? Number.POSITIVE_INFINITY : limitMs, over);
+    let state = await this.state.until(isSettled, deadline.signal).catch(() => this.state.value);
     if (state.kind === "failed" && (await this.#hasLogin(state.cause))) {
       this.restart();
       await this.state.until(({ kind }) => kind !== "failed", over).catch(() => undefined);
       state = await this.state.until(isSettled, over).catch(() => this.state.value);
+    } else if (!this.#wasReady && state.kind === "connecting" && !state.queued) {
+      // The attempt ends at the same limit, and knows the cause.
+      state = await this.state.until(({ kind }) => kind !== "connecting", over).catch(() => this.state.value);
     }
     if (state.kind === "ready" && this.#link) return this.#link;
-    return new TenonError("mcp.not_ready", `server "${this.#spec.name}" is not connected: ${reason(state)}`);
+    return this.#notReady(state, limitMs);
+  }
+
+  #notReady(state: ConnectionState, waitedMs: number): TenonError {
+    const head = `server "${this.#spec.name}" is not connected: `;
+    if (state.kind === "connecting" && state.queued) {
+      return new TenonError("mcp.over_budget", head + state.queued.message, { hint: state.queued.hint });
+    }
+    return new TenonError("mcp.not_ready", head + reason(state, waitedMs));
   }
 
   /**
-   * By the user's own word a tool may run twice: once more, over the link that follows the one that broke. Where only the
-   * answer was cut off and the link lives on, over the same link.
+   * Once more, over the link that follows the one that broke: the server has not looked at the call, or by the user's own
+   * word it may run twice. Where only the answer was cut off and the link lives on, over the same link.
    */
-  async again(last: Link, code: ErrorCode, { timeoutMs, signal }: RequestOptions): Promise<Link | undefined> {
-    // A lost session is the end of its link, also where that is reported a moment later (in a recording).
-    const isOver = code === "mcp.session_lost";
-    const isBroken = isOver || (await Promise.race([last.broken, Promise.resolve(undefined)])) !== undefined;
+  async again(
+    last: Link,
+    code: ErrorCode,
+    { timeoutMs, signal, isUntouched }: RequestOptions & { readonly isUntouched: boolean },
+  ): Promise<Link | undefined> {
+    // The link of an untouched call is over, also where that is reported a moment later.
+    const isBroken = isUntouched || (await Promise.race([last.broken, Promise.resolve(undefined)])) !== undefined;
     if (!isBroken) return code === "mcp.connection_lost" && this.link === last ? last : undefined;
     using deadline = this.#world.deadline(timeoutMs, AbortSignal.any([signal, this.#options.scope.signal]));
     const isDecided = ({ kind }: ConnectionState) => (kind === "ready" && this.#link !== last) || kind === "failed";
@@ -129,13 +161,37 @@ export class Supervisor {
 
   /** One attempt after another. Each owns its wire: the next one starts when the last one's processes are gone. */
   async #supervise(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      const broken = await this.#live(signal);
-      if (!broken || signal.aborted) return;
-      await this.#rest(broken, signal);
-      const kind = broken.retryAtMs === undefined ? "start" : "retry";
-      this.dispatch({ kind, atMs: this.#world.monotonicMs() });
+    try {
+      while (!signal.aborted) {
+        const broken = await this.#live(signal);
+        if (!broken || signal.aborted) return;
+        if (broken.retryAtMs === undefined) this.#leaveSlot();
+        await this.#rest(broken, signal);
+        const kind = broken.retryAtMs === undefined ? "start" : "retry";
+        this.dispatch({ kind, atMs: this.#world.monotonicMs() });
+      }
+    } finally {
+      this.#leaveSlot();
     }
+  }
+
+  #leaveSlot(): void {
+    this.#slot?.[Symbol.dispose]();
+    this.#slot = undefined;
+  }
+
+  /** Waits for a place among the processes. Rejects when the signal aborts. */
+  async #takeSlot(signal: AbortSignal): Promise<void> {
+    if (this.#spec.kind !== "stdio" || this.#slot) return;
+    const queued = (cause?: TenonError) =>
+      this.dispatch({ kind: "queued", atMs: this.#world.monotonicMs(), ...defined({ cause }) });
+    let hasQueued = false;
+    const onQueued = (cause: TenonError) => {
+      hasQueued = true;
+      queued(cause);
+    };
+    this.#slot = await this.#options.connection.admit?.(this.#spec.name, { signal, onQueued });
+    if (hasQueued) queued();
   }
 
   /** Waits for the next attempt: the backoff, or a person's `restart` or log-in when nothing else will help. */
@@ -174,15 +230,13 @@ export class Supervisor {
 
   /** Connects and stays until it breaks: returns when to try again, or nothing when the connection is being closed. */
   async #live(signal: AbortSignal): Promise<Broken | undefined> {
-    const { connection, scope, tools } = this.#options;
-    let place: ProcessSlot | undefined;
+    const { scope, tools } = this.#options;
     try {
-      place = this.#spec.kind === "stdio" ? connection.admit?.(this.#spec.name) : undefined;
+      await this.#takeSlot(signal);
     } catch (thrown) {
-      return this.#break(toTenonError(thrown, "mcp.over_budget"));
+      return signal.aborted ? undefined : this.#break(toTenonError(thrown, "mcp.connect_failed"));
     }
-    using slot = place;
-    const link = await this.#connect(slot, signal);
+    const link = await this.#connect(signal);
     if (link instanceof TenonError) return this.#break(link);
     const list = new ToolList(link, this.#world, (listed) => tools.listed(listed, link.server.version, scope));
     try {
@@ -199,7 +253,7 @@ export class Supervisor {
     }
   }
 
-  async #connect(slot: ProcessSlot | undefined, signal: AbortSignal): Promise<Link | TenonError> {
+  async #connect(signal: AbortSignal): Promise<Link | TenonError> {
     const { connection, spill } = this.#options;
     using deadline = this.#world.deadline(this.#connectTimeoutMs, signal);
     try {
@@ -207,7 +261,7 @@ export class Supervisor {
         signal: deadline.signal,
         grace: () => this.endGrace,
         spill,
-        onSpawned: (id) => slot?.started(id),
+        onSpawned: (id) => this.#slot?.started(id),
       });
     } catch (thrown) {
       if (deadline.expired) return this.#late(thrown, messageOf(thrown));
@@ -238,13 +292,13 @@ export class Supervisor {
     this.#link = undefined;
     this.lastError = cause;
     const atMs = this.#world.monotonicMs();
-    const failures = failuresInARow(this.state.value, atMs);
+    const failures = this.hasAnswered ? 0 : failuresInARow(this.state.value, atMs);
+    this.hasAnswered = false;
     const facts = { cause, failuresInARow: failures, wasReady: this.#wasReady, isRemote: isRemote(this.#spec) };
     const retryInMs = retryDelayMs(facts, this.#world.random());
     this.#wake = new AbortController();
-    this.dispatch({ kind: "broken", atMs, cause, ...defined({ retryInMs }) });
-    // A process too many is no failure of the server.
-    if (!this.#wasReady && cause.code !== "mcp.over_budget") this.#options.tools.forget(this.#options.scope);
+    this.dispatch({ kind: "broken", atMs, cause, failuresInARow: failures, ...defined({ retryInMs }) });
+    if (!this.#wasReady) this.#options.tools.forget(this.#options.scope);
     const wake = this.#wake.signal;
     return retryInMs === undefined ? { wake } : { wake, retryAtMs: atMs + retryInMs };
   }
@@ -262,9 +316,16 @@ export class Supervisor {
   }
 }
 
-function reason(state: ConnectionState): string {
+/** There is nothing to wait for any more: it is ready, or it will not become so by itself. */
+function isSettled({ kind }: ConnectionState): boolean {
+  return kind !== "connecting" && kind !== "idle" && kind !== "waiting";
+}
+
+function reason(state: ConnectionState, waitedMs: number): string {
   if (state.kind === "failed") return state.cause.message;
-  return state.kind === "waiting" ? `it broke (${state.cause.message}) and is being restarted` : `it is ${state.kind}`;
+  const late = `was not ready within ${inSeconds(waitedMs)}`;
+  if (state.kind === "waiting") return `it broke (${state.cause.message}), is being restarted, and ${late}`;
+  return state.kind === "connecting" ? `it is connecting, and ${late}` : `it is ${state.kind}`;
 }
 
 const CHANGED = "notifications/tools/list_changed";

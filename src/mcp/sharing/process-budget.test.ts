@@ -1,7 +1,9 @@
-// One server more than fits is not started, and is told what takes the room; what runs is left alone.
+// One server more than fits waits, and is told what takes the room; what runs is left alone.
 import { expect, test } from "vitest";
 import { type Guest, PoolBench, SPEC } from "../../../test/pool-bench.js";
+import type { TenonError } from "../../base/errors.js";
 import { fakeWorld } from "../../testing/index.js";
+import type { ProcessSlot } from "../connection/options.js";
 import { POOL_LIMITS } from "../limits.js";
 import { budgetLimits, ProcessBudget } from "./process-budget.js";
 
@@ -9,7 +11,7 @@ const MB = 2 ** 20;
 
 function errorOf({ server }: Guest): { readonly message: string; readonly hint: string } | undefined {
   const state = server.state.value;
-  return state.kind === "failed" ? state.cause : undefined;
+  return state.kind === "connecting" ? state.queued : undefined;
 }
 
 const named = (name: string) => ({ spec: { ...SPEC, name } });
@@ -24,13 +26,12 @@ test("the number of processes is bounded for all sessions together; shared ones 
   expect(errorOf(third)).toMatchObject({
     code: "mcp.over_budget",
     message:
-      'the server "third" was not started: 2 server processes run, which is the limit (serverLimits.maxProcesses): 2 of other sessions',
+      'the server "third" waits for a place: 2 server processes run, which is the limit (serverLimits.maxProcesses): 2 of other sessions',
     hint: expect.stringContaining("/mcp disable"),
   });
   expect(bench.living).toBe(2);
   for (const guest of shared) expect(guest.server.state.value.kind).toBe("ready");
   await bench.after(10_000, second.server.close());
-  third.server.restart();
   await bench.world.advance(100);
   expect(third.server.state.value.kind).toBe("ready");
   await bench.after(10_000, third.server.close());
@@ -52,7 +53,7 @@ test("so is their memory, with what each takes: a session's own by name, those o
   const refused = bench.guest("me", { ...named("more"), ...limits });
   await bench.world.advance(100);
   expect(errorOf(refused)?.message).toBe(
-    'the server "more" was not started: the server processes use 1100 MB of memory, and 1000 MB is the limit (serverLimits.maxMemoryMb): "large" (700 MB), "small" (100 MB), 1 of other sessions (300 MB)',
+    'the server "more" waits for a place: the server processes use 1100 MB of memory, and 1000 MB is the limit (serverLimits.maxMemoryMb): "large" (700 MB), "small" (100 MB), 1 of other sessions (300 MB)',
   );
   expect(errorOf(refused)?.message).not.toContain("secret");
   for (const guest of running) expect(guest.server.state.value.kind).toBe("ready");
@@ -63,21 +64,48 @@ test("those that have just begun count for what they are about to take: a burst 
   const world = fakeWorld();
   const budget = new ProcessBudget(world);
   const limits = budgetLimits(world, { maxMemoryBytes: POOL_LIMITS.young.bytes * 3 });
-  const admit = () => budget.admit({ server: "s", session: "a", limits, isOf: (session) => session === "a" });
-  for (let count = 0; count < 3; count++) admit();
-  expect(admit).toThrow(/was not started/u);
-  await world.advance(POOL_LIMITS.young.forMs);
-  expect(() => admit().started(undefined)).not.toThrow(); // none of them came to anything
+  const { admit, waiting } = asking(budget, limits);
+  for (let count = 0; count < 4; count++) admit("a");
+  expect(waiting).toHaveLength(1);
+  expect(waiting[0]).toMatch(/waits for a place: the server processes use 192 MB/u);
+  await world.advance(POOL_LIMITS.young.forMs + POOL_LIMITS.queueCheckMs);
+  expect(waiting).toEqual([]); // none of them came to anything
 });
 
-test("a session may have so many and no more, whatever the others have", () => {
+function asking(budget: ProcessBudget, limits: ReturnType<typeof budgetLimits>) {
+  const waiting: string[] = [];
+  const leaving = new AbortController();
+  const admit = (session: string): ProcessSlot | undefined => {
+    const onQueued = ({ message }: TenonError) => waiting.push(message);
+    const queue = { signal: leaving.signal, onQueued };
+    const slot = budget.admit({ server: "s", session, limits, isOf: (one) => one === session }, queue);
+    if (!(slot instanceof Promise)) return slot;
+    slot.then(
+      () => waiting.shift(),
+      () => waiting.push("left"),
+    );
+    return undefined;
+  };
+  return { waiting, admit, leaving };
+}
+
+test("a session may have so many and no more, whatever the others have; more wait, in their order", async () => {
   const world = fakeWorld();
   const budget = new ProcessBudget(world);
   const limits = budgetLimits(world, { maxSessionProcesses: 2, maxMemoryBytes: Number.MAX_SAFE_INTEGER });
-  const admit = (session: string) => budget.admit({ server: "s", session, limits, isOf: (one) => one === session });
+  const { admit, waiting, leaving } = asking(budget, limits);
+  const first = admit("a");
   admit("a");
   admit("a");
-  expect(() => admit("a")).toThrow(/this session has 2 server processes/u);
-  admit("b");
+  admit("a");
+  expect(waiting).toEqual(Array(2).fill(expect.stringMatching(/this session has 2 server processes/u)));
+  expect(admit("b")).toBeDefined(); // nobody waits for the queue of others
+  first?.[Symbol.dispose]();
+  first?.[Symbol.dispose]();
+  await world.settle();
+  expect(waiting).toHaveLength(1);
+  leaving.abort();
+  await world.settle();
+  expect(waiting.at(-1)).toBe("left");
   expect(budgetLimits(world).maxMemoryBytes).toBe(world.processes.memoryBytes / 2);
 });

@@ -1,7 +1,7 @@
-// Holds the server processes of all sessions within a number and an amount of memory: what is over it is not started.
+// Holds the server processes of all sessions within a number and an amount of memory: a start over it waits for a place.
 import { TenonError } from "../../base/errors.js";
-import type { World } from "../../base/ports/world.js";
-import type { ProcessSlot } from "../connection/options.js";
+import type { Timer, World } from "../../base/ports/world.js";
+import type { ProcessQueue, ProcessSlot } from "../connection/options.js";
 import { POOL_LIMITS } from "../limits.js";
 
 export interface BudgetLimits {
@@ -23,8 +23,14 @@ export interface Admission {
 
 interface Slot {
   readonly admission: Admission;
-  readonly sinceMs: number;
+  /** When its last process was started. */
+  sinceMs: number;
   pid: number | undefined;
+}
+
+interface Waiter {
+  readonly admission: Admission;
+  readonly grant: (slot: ProcessSlot) => void;
 }
 
 interface Used {
@@ -43,33 +49,78 @@ export function budgetLimits(world: World, given: Partial<BudgetLimits> = {}): B
 export class ProcessBudget {
   readonly #world: World;
   readonly #slots = new Set<Slot>();
+  /** In the order in which they asked. */
+  readonly #queue = new Set<Waiter>();
+  #check: Timer | undefined;
   #measured: { readonly atMs: number; readonly bytes: ReadonlyMap<number, number> | undefined } | undefined;
 
   constructor(world: World) {
     this.#world = world;
   }
 
-  /** Throws `mcp.over_budget`. What runs already is never ended for one that wants to start. */
-  admit(admission: Admission): ProcessSlot {
-    const refusal = this.#refusal(admission);
-    if (refusal) throw refusal;
+  /** What runs already is never ended for one that wants to start: that one waits until others have ended. */
+  admit(admission: Admission, { signal, onQueued }: ProcessQueue): ProcessSlot | Promise<ProcessSlot> {
+    this.#serve();
+    const cause = this.#refusal(admission);
+    if (!cause) return this.#take(admission);
+    onQueued(cause);
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        signal.removeEventListener("abort", onAbort);
+        this.#queue.delete(waiter);
+      };
+      const onAbort = () => {
+        leave();
+        this.#watch();
+        reject(signal.reason);
+      };
+      const waiter: Waiter = {
+        admission,
+        grant: (slot) => {
+          leave();
+          resolve(slot);
+        },
+      };
+      if (signal.aborted) return reject(signal.reason);
+      signal.addEventListener("abort", onAbort, { once: true });
+      this.#queue.add(waiter);
+      this.#watch();
+    });
+  }
+
+  #take(admission: Admission): ProcessSlot {
     const slot: Slot = { admission, sinceMs: this.#world.monotonicMs(), pid: undefined };
     this.#slots.add(slot);
     return {
       started: (id) => {
         slot.pid = id;
+        slot.sinceMs = this.#world.monotonicMs();
       },
       [Symbol.dispose]: () => {
-        this.#slots.delete(slot);
+        if (this.#slots.delete(slot)) this.#serve();
       },
     };
+  }
+
+  /** Gives places to those who wait. One that has to wait on holds up none behind it: it may be over another limit. */
+  #serve(): void {
+    for (const waiter of this.#queue) {
+      if (!this.#refusal(waiter.admission)) waiter.grant(this.#take(waiter.admission));
+    }
+    this.#watch();
+  }
+
+  #watch(): void {
+    this.#check?.clear();
+    this.#check = undefined;
+    if (this.#queue.size > 0) this.#check = this.#world.after(POOL_LIMITS.queueCheckMs, () => this.#serve());
   }
 
   #refusal({ server, session, limits }: Admission): TenonError | undefined {
     const { maxProcesses, maxSessionProcesses, maxMemoryBytes } = limits;
     const own = [...this.#slots].filter((slot) => session !== undefined && slot.admission.isOf(session));
     if (own.length >= maxSessionProcesses) {
-      const hint = "Switch servers of this session off (/mcp disable), then start this one anew (/mcp restart).";
+      const hint = "It starts when another one ends: switch servers of this session off (/mcp disable).";
       return refusal(server, `this session has ${own.length} server processes, which is the most it may have`, hint);
     }
     if (this.#slots.size >= maxProcesses) {
@@ -122,11 +173,13 @@ export class ProcessBudget {
 }
 
 function raise(limit: "maxProcesses" | "maxMemoryMb"): string {
-  return `Close sessions or switch servers off (/mcp disable), or raise serverLimits.${limit} in the user configuration; then /mcp restart.`;
+  return `Close sessions or switch servers off (/mcp disable), or raise serverLimits.${limit} in the user configuration: then it starts.`;
 }
 
 function refusal(server: string, words: string, hint: string): TenonError {
-  return new TenonError("mcp.over_budget", `the server ${JSON.stringify(server)} was not started: ${words}`, { hint });
+  return new TenonError("mcp.over_budget", `the server ${JSON.stringify(server)} waits for a place: ${words}`, {
+    hint,
+  });
 }
 
 function sum(uses: readonly Used[]): number | undefined {

@@ -125,7 +125,7 @@ export class ServerPool implements AsyncDisposable {
     settings: PoolSettings | undefined,
   ): NonNullable<ConnectionOptions["admit"]> {
     const limits = budgetLimits(this.#world, settings);
-    return (server) => this.#budget.admit({ server, limits, ...whose });
+    return (server, queue) => this.#budget.admit({ server, limits, ...whose }, queue);
   }
 
   /** Not known to ask anything. What is on the disk is read once. */

@@ -2,20 +2,21 @@
 
 import { Cell } from "../../base/async/cell.js";
 import { contained, handled, Scope } from "../../base/async/scope.js";
-import { TenonError } from "../../base/errors.js";
+import type { TenonError } from "../../base/errors.js";
 import type { EndGrace } from "../../base/io/process.js";
 import type { JsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
 import type { McpConnection, ServerConnection } from "../connection/connection.js";
 import type { ConnectionState } from "../connection/state.js";
+import { MCP_LIMITS } from "../limits.js";
 import type { CallOptions, CallOutcome } from "../protocol/call.js";
 import type { Link } from "../protocol/link.js";
 import type { LeftOut } from "../protocol/lists.js";
 import type { TaskHandle } from "../protocol/task.js";
 import type { McpTool } from "../protocol/tools.js";
 import type { ServerSpec } from "../spec.js";
-import type { Lease } from "./shared-server.js";
+import { type Lease, notConnected } from "./shared-server.js";
 
 /** Where a session's calls go. */
 interface Route {
@@ -68,6 +69,16 @@ export class ShareableServer implements ServerConnection, AsyncDisposable {
 
   get lastError(): TenonError | undefined {
     return this.#shown?.connection.lastError;
+  }
+
+  get wasReady(): boolean {
+    return this.#shown?.connection.wasReady ?? false;
+  }
+
+  /** Why it is not ready; undefined when it is. */
+  async ready(signal: AbortSignal): Promise<TenonError | undefined> {
+    const route = await this.#decided(signal);
+    return route ? await route.connection.ready(signal) : notConnected(this.spec.name);
   }
 
   get link(): Link | undefined {
@@ -183,12 +194,16 @@ export class ShareableServer implements ServerConnection, AsyncDisposable {
   }
 
   async #onceDecided({ signal }: CallOptions, run: Run): Promise<CallOutcome> {
+    const route = await this.#decided(signal);
+    if (signal.aborted) return { kind: "cancelled" };
+    return route ? await run(serverOf(route)) : { kind: "failed", error: notConnected(this.spec.name) };
+  }
+
+  /** Undefined when the session leaves it, or the signal aborts, before that. */
+  async #decided(signal: AbortSignal): Promise<Route | undefined> {
     const over = AbortSignal.any([signal, this.#scope.signal]);
     const route = await this.#route.until((decided) => decided !== undefined, over).catch(() => undefined);
-    if (signal.aborted) return { kind: "cancelled" };
-    if (route && !this.#closing) return await run(serverOf(route));
-    const text = `server "${this.spec.name}" is not connected: it is closed`;
-    return { kind: "failed", error: new TenonError("mcp.not_ready", text) };
+    return this.#closing ? undefined : route;
   }
 
   async #end(grace: EndGrace, mayRest: boolean): Promise<void> {
@@ -213,14 +228,20 @@ function serverOf({ lease, connection }: Route): McpConnection | Lease {
 /** The last start asked for, per World: sessions opened in a row share one event loop, and so one queue. */
 const lastStarts = new WeakMap<World, Promise<void>>();
 
-/** One per turn of the event loop, whichever session it is for. What one `start` throws is reported, and the next goes on. */
-export function startInTurn(world: World, start: () => void): void {
+/**
+ * One per turn of the event loop, whichever session it is for, in the order asked for: the next one waits until this one
+ * has begun, since whether it is shared may have to be read from the disk. What one throws is reported, and the next goes on.
+ */
+export function startInTurn(world: World, start: () => void, connection?: ServerConnection): void {
   const before = lastStarts.get(world) ?? Promise.resolve();
   const started = before.then(async () => {
     await new Promise<void>((resolve) => {
       world.after(0, resolve);
     });
     contained(world.log, "start a server", start);
+    if (connection?.state.value.kind !== "idle") return;
+    using deadline = world.deadline(MCP_LIMITS.launchOrderMs);
+    await connection.state.until(({ kind }) => kind !== "idle", deadline.signal).catch(() => undefined);
   });
   lastStarts.set(world, started);
   handled(started, world.log, "start a server");

@@ -304,7 +304,7 @@ export class Lease {
   }
 }
 
-function notConnected(server: string): TenonError {
+export function notConnected(server: string): TenonError {
   return new TenonError("mcp.not_ready", `server "${server}" is not connected: it is closed`);
 }
 

@@ -23,6 +23,7 @@ import type { Restored } from "../journal/history.js";
 import type { Journal } from "../journal/journal.js";
 import { SESSION_LIMITS } from "../limits.js";
 import type { SessionTools } from "../tools/tools.js";
+import { startingNote } from "./system-prompt.js";
 import { type LateEnd, noteOf, SessionTasks } from "./tasks.js";
 
 export interface ConversationOptions {
@@ -139,11 +140,12 @@ export class Conversation {
     await events.publish({ kind: "turn", event });
   }
 
-  /** The prompt, and before it what has come in since the last one. */
+  /** The prompt, and before it what has come in since the last one, and which servers still start. */
   #addPrompt(content: MarkedContent): void {
     const { waiting } = this.#notes;
     const notes = waiting.map(({ toolCallId }) => toolCallId);
-    const whole = alreadyMarked([...waiting.flatMap((note) => note.content), ...content]);
+    const starting = startingNote(this.#options.tools.catalog.starting);
+    const whole = alreadyMarked([...waiting.flatMap((note) => note.content), ...starting, ...content]);
     this.#during({ notes }, () => this.#transcript.addUser(whole));
     this.#notes.send(notes);
   }

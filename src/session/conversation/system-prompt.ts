@@ -3,7 +3,9 @@ import { join } from "node:path";
 import type { JsonValue } from "../../base/json/json.js";
 import { recorded } from "../../base/ports/trace.js";
 import type { World } from "../../base/ports/world.js";
-import { hostLine, markForeign, markLine } from "../../base/text/marking.js";
+import { type ContentBlock, text } from "../../base/text/content.js";
+import { hostLine, markForeign, markLine, quoted } from "../../base/text/marking.js";
+import { type StartingServer, WAIT_FOR_SERVER } from "../../tools/index.js";
 import { SESSION_LIMITS } from "../limits.js";
 
 /** What the person or the client says beside or in place of Tenon's own words. */
@@ -88,4 +90,18 @@ async function readInstructions(world: Pick<World, "files" | "log">, cwd: string
     world.log.warn("session.no_instructions", { path, error: String(error) });
     return "";
   }
+}
+
+/** Stands before a prompt, since the system prompt stays as it is: which servers still start. Empty when none does. */
+export function startingNote(starting: readonly StartingServer[]): readonly ContentBlock[] {
+  if (starting.length === 0) return [];
+  const { named, chars } = SESSION_LIMITS.startingNote;
+  const lines = starting.slice(0, named).map(({ name, doing, toolCount }) => {
+    const known = toolCount > 0 ? `; its ${toolCount} tools are known from the last time, and a call of one waits` : "";
+    return `${quoted(name, chars)} (${quoted(doing, chars)}${known})`;
+  });
+  const more = starting.length > named ? ` and ${starting.length - named} more` : "";
+  const servers = starting.length === 1 ? "this MCP server is" : "these MCP servers are";
+  const words = `${servers} still starting: ${lines.join(", ")}${more}. Tools that are missing now join as soon as they are there. If the task may need them, call ${WAIT_FOR_SERVER} with the name of the server`;
+  return [text(hostLine(words))];
 }

@@ -44,7 +44,7 @@ class Stage implements AsyncDisposable {
       world,
       servers: {
         open: [this.target],
-        settled: async () => {
+        connected: async () => {
           this.settled.push("settled");
         },
       },
@@ -171,7 +171,7 @@ describe("a server that somebody has logged in to elsewhere", () => {
     const connection = new McpConnection(spec, { world: stage.world, cwd: "/", client: CLIENT });
     const elsewhere = new SessionLogins({
       world: stage.world,
-      servers: { open: [{ ...stage.target, connection }], settled: async () => {} },
+      servers: { open: [{ ...stage.target, connection }], connected: async () => {} },
       ports: () => undefined,
       onNotice: () => {},
     });
@@ -301,7 +301,7 @@ describe("/mcp login", () => {
     });
     const logins = new SessionLogins({
       world: stage.world,
-      servers: { open: targets, settled: async () => {} },
+      servers: { open: targets, connected: async () => {} },
       ports: () => undefined,
       onNotice: () => {},
     });

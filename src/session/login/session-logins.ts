@@ -21,7 +21,7 @@ export type LoginTarget = Pick<OpenServer, "connection" | "login"> & {
 
 export interface SessionLoginsOptions {
   readonly world: World;
-  readonly servers: Pick<SessionServers, "settled"> & { readonly open: readonly LoginTarget[] };
+  readonly servers: Pick<SessionServers, "connected"> & { readonly open: readonly LoginTarget[] };
   /** The client that is attached now. */
   ports(): SessionPorts | undefined;
   readonly onNotice: Notify;
@@ -78,8 +78,8 @@ export class SessionLogins implements AsyncDisposable {
     });
     const lacking: LoginTarget[] = [];
     for (const target of refused) if (!(await this.#hasNewLogin(target))) lacking.push(target);
-    if (lacking.length < refused.length) await this.#options.servers.settled(signal);
-    if (await this.#askFor(lacking, signal)) await this.#options.servers.settled(signal);
+    if (lacking.length < refused.length) await this.#options.servers.connected(signal);
+    if (await this.#askFor(lacking, signal)) await this.#options.servers.connected(signal);
   }
 
   /** It has a newer log-in than the refused one, or is connecting again. */

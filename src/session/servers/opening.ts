@@ -105,7 +105,7 @@ function followStatus(
   options: OpeningOptions,
 ): RunningServer["status"] {
   let hasRested = false;
-  let last: ServerStatus["state"] = "connecting";
+  let last = "connecting";
   const status = (settings = catalog): ServerStatus => {
     const current = statusOf(connection, origin, settings);
     return isLazy && !hasRested && current.state === "ready" ? { ...current, note: NOT_LAZY_YET } : current;
@@ -113,8 +113,9 @@ function followStatus(
   connection.state.subscribe(({ kind }) => {
     hasRested ||= kind === "resting";
     const current = status();
-    if (current.state !== last) options.onStatus(current);
-    last = current.state;
+    const shown = kind === "connecting" && current.note !== undefined ? `queued: ${current.note}` : current.state;
+    if (shown !== last) options.onStatus(current);
+    last = shown;
   });
   return status;
 }
@@ -172,8 +173,9 @@ export function statusOf(connection: StatusSource, origin: ToolOrigin, settings:
     case "resting":
       return { ...base, state: "idle" };
     case "idle":
-    case "connecting":
       return { ...base, state: "connecting" };
+    case "connecting":
+      return { ...base, state: "connecting", ...defined({ note: state.queued?.message }) };
     case "ready":
       return { ...base, state: "ready", connectMs: state.connectMs, server: state.server, ...state.agreement };
     case "waiting":

@@ -56,19 +56,93 @@ test("what stays the same stays connected; what is changed, new or gone is start
   await close();
 });
 
+/** Whether a turn may begin, asked at any time. */
+function settling(servers: SessionServers): { isDone: boolean; error?: unknown; done: Promise<void> } {
+  const result: { isDone: boolean; error?: unknown; done: Promise<void> } = { isDone: false, done: Promise.resolve() };
+  result.done = servers
+    .settled(new AbortController().signal)
+    .then(() => servers.assertRequired())
+    .catch((error: unknown) => {
+      result.error = error;
+    })
+    .finally(() => {
+      result.isDone = true;
+    });
+  return result;
+}
+
+const slowly = (ms: number): Behaviour => ({ tools: [echoTool()], steps: { initialize: [{ do: "delay", ms }] } });
+
 test("a required server is waited for, another one only up to the usual bound", async () => {
-  const slow: Behaviour = { tools: [echoTool()], steps: { initialize: [{ do: "delay", ms: 20_000 }] } };
   for (const isRequired of [true, false]) {
-    const { world, servers, close } = setUp(slow);
+    const { world, servers, close } = setUp(slowly(20_000));
     replace(servers, [wanted("s", { isRequired })]);
-    let isSettled = false;
-    const settling = servers.settled(new AbortController().signal).then(() => (isSettled = true));
-    await world.advance(SESSION_LIMITS.firstPromptWaitMs + 1);
-    expect(isSettled).toBe(!isRequired);
+    const turn = settling(servers);
+    await world.advance(SESSION_LIMITS.startWait.unknownMs + 1);
+    expect(turn.isDone).toBe(!isRequired);
     await world.advance(30_000);
-    await settling;
+    await turn.done;
+    expect(turn.error).toBeUndefined();
     await close();
   }
+});
+
+test("a turn fails with the cause when a required server cannot be used, and tries it again with the next prompt", async () => {
+  const world = fakeWorld({
+    spawn: spawnsServer({ steps: { start: [{ do: "crash", exitCode: 3, stderr: "no key" }] } }),
+  });
+  const { servers, close } = setUp(undefined, world);
+  replace(servers, [wanted("s", { isRequired: true }), wanted("t")]);
+  const first = settling(servers);
+  await world.advance(2_000);
+  await first.done;
+  expect(first.error).toMatchObject({
+    code: "mcp.not_ready",
+    message: expect.stringMatching(/"s" is required and cannot be used: .*no key/su),
+  });
+  const started = world.children.length;
+  const second = settling(servers);
+  await world.advance(2_000);
+  await second.done;
+  expect(second.error).toMatchObject({ code: "mcp.not_ready" });
+  expect(world.children.length).toBeGreaterThan(started);
+  await close();
+});
+
+test("how long a turn waits follows how the server started before", async () => {
+  const { leastMs, mostMs, unknownMs, factor } = SESSION_LIMITS.startWait;
+  let delayMs = 2_000;
+  const world = fakeWorld({ spawn: (...request) => spawnsServer(slowly(delayMs))(...request) });
+  const began = async (advanceMs: readonly number[]) => {
+    const { servers, close } = setUp(undefined, world);
+    replace(servers, [wanted("s")]);
+    const turn = settling(servers);
+    const seen: boolean[] = [];
+    for (const ms of advanceMs) {
+      await world.advance(ms);
+      seen.push(turn.isDone);
+    }
+    await turn.done;
+    const again = settling(servers);
+    await world.advance(0);
+    expect(again.isDone).toBe(true); // each turn waits once
+    return { seen, close };
+  };
+  const unknown = await began([1_900, 200]); // ready within the bound
+  expect(unknown.seen).toEqual([false, true]);
+  await unknown.close();
+  delayMs = 20_000;
+  const usual = await began([2_000 * factor - 10, 200]);
+  expect(usual.seen).toEqual([false, true]);
+  await world.advance(30_000); // it became ready after all, and usually takes 20 s now
+  await usual.close();
+  const long = await began([mostMs - 10, 200]);
+  expect(long.seen).toEqual([false, true]);
+  await long.close(); // closed before it was ready
+  const hung = await began([0, 10]);
+  expect(hung.seen[1]).toBe(true);
+  await hung.close();
+  expect(leastMs).toBeLessThan(unknownMs);
 });
 
 test("another treatment of a server's tools needs no new connection", async () => {

@@ -5,7 +5,15 @@ import type { EndGrace } from "../../base/io/process.js";
 import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import type { EffectiveServer } from "../../config/index.js";
-import { type ServerConnection, ServerPool, type ServerSpec, startInTurn } from "../../mcp/index.js";
+import {
+  type KnownStart,
+  launchFingerprint,
+  type ServerConnection,
+  ServerPool,
+  type ServerSpec,
+  startInTurn,
+  startText,
+} from "../../mcp/index.js";
 import type { AbsentServer, ToolOrigin } from "../../tools/index.js";
 import type { ServerChange, ServerStatus } from "../events.js";
 import { SESSION_LIMITS } from "../limits.js";
@@ -37,6 +45,10 @@ export class SessionServers {
   #configured: ConfiguredServers | undefined;
   #running: readonly RunningServer[] = [];
   #rejected: readonly ServerStatus[] = [];
+  /** How they started the last time. */
+  readonly #starts = new WeakMap<ServerConnection, Promise<KnownStart | undefined>>();
+  /** Those that a turn has waited for, and those that were ready: no turn waits for them again. */
+  readonly #awaited = new WeakSet<ServerConnection>();
   #isClosed = false;
 
   constructor(options: SessionServersOptions, given: GivenServers = { servers: [] }) {
@@ -96,22 +108,98 @@ export class SessionServers {
     return `the sandbox of the session's servers is now ${least}; ${names === "" ? "none had to be started anew" : `started anew: ${names}`}`;
   }
 
-  /** Waits until no server is connecting any more (lazy ones that rest are not), but never longer than the bound. */
+  /**
+   * Waits for servers that start, for each as long as is known to be worth it: one turn waits for it, later ones do not. The
+   * person is told of those that are late.
+   */
   async settled(signal: AbortSignal): Promise<void> {
-    const { world } = this.#options;
-    using deadline = world.deadline(SESSION_LIMITS.firstPromptWaitMs, signal);
-    using patience = world.deadline(SESSION_LIMITS.requiredWaitMs, signal);
-    await Promise.all(
-      this.#running.map(({ connection, wanted }) => {
-        return untilSettled(connection, wanted.isRequired ? patience.signal : deadline.signal);
-      }),
-    );
+    const starting = this.#running.filter(({ connection, wanted }) => {
+      return !this.#awaited.has(connection) || (wanted.isRequired === true && !connection.wasReady);
+    });
+    await Promise.all(starting.map((server) => this.#await(server, signal)));
     if (signal.aborted) return;
-    const late = this.#running.filter(({ connection }) => connection.state.value.kind === "connecting");
+    for (const { connection } of starting) this.#awaited.add(connection);
+    const late = starting.filter(({ connection }) => isStarting(connection));
+    for (const { connection } of late) if (!isQueued(connection)) this.#remember(connection, undefined);
     if (late.length === 0) return;
-    const names = late.map(({ connection }) => JSON.stringify(connection.spec.name)).join(", ");
-    const text = `not ready yet: ${names}. This turn begins without their tools; they join as soon as they are there.`;
-    this.#options.onNotice?.("warning", text);
+    const all = late.map(({ connection: { spec, state } }) => {
+      const queued = state.value.kind === "connecting" ? state.value.queued?.message : undefined;
+      return queued ?? `${JSON.stringify(spec.name)} is still starting (${startText(spec)})`;
+    });
+    const text = `${all.join("; ")}. This turn begins without them; their tools join as soon as they are there.`;
+    this.#options.onNotice?.("info", text);
+  }
+
+  /** Throws the cause where a server is required and has never been ready. */
+  assertRequired(): void {
+    const missing = this.#running.find(({ connection, wanted }) => {
+      return wanted.isRequired === true && !connection.wasReady && !isUsable(connection);
+    });
+    if (missing) throw requiredError(missing.connection);
+  }
+
+  /** For people who look at them: waits until none connects any more, within a bound. */
+  async connected(signal: AbortSignal): Promise<void> {
+    using deadline = this.#options.world.deadline(SESSION_LIMITS.startWait.mostMs, signal);
+    const isOver = (connection: ServerConnection) => {
+      const { kind } = connection.state.value;
+      return (kind !== "connecting" && kind !== "idle") || isQueued(connection);
+    };
+    await Promise.all(
+      this.#running.map(({ connection }) =>
+        connection.state.until(() => isOver(connection), deadline.signal).catch(() => undefined),
+      ),
+    );
+  }
+
+  /** Returns when it is ready, has failed or is queued, or its time is up. */
+  async #await({ connection, wanted }: RunningServer, signal: AbortSignal): Promise<void> {
+    const { world, onNotice } = this.#options;
+    const { spec, state } = connection;
+    const isRequired = wanted.isRequired === true;
+    // It is tried again with each prompt: what was wrong may have been put right.
+    if (isRequired && state.value.kind === "failed" && this.#awaited.has(connection)) {
+      connection.restart();
+      await state.until(({ kind }) => kind !== "failed", signal).catch(() => undefined);
+    }
+    if (isRequired && isStarting(connection)) {
+      onNotice?.("info", `waiting for ${JSON.stringify(spec.name)}, which is required: ${startText(spec)}`);
+    }
+    const waitMs = isRequired ? SESSION_LIMITS.requiredWaitMs : await this.#startWaitMs(connection);
+    using deadline = world.deadline(waitMs, signal);
+    const isOver = () => !isStarting(connection) && !(isRequired && isComing(connection));
+    await state.until(() => isOver() || (!isRequired && isQueued(connection)), deadline.signal).catch(() => undefined);
+  }
+
+  async #startWaitMs(connection: ServerConnection): Promise<number> {
+    const { factor, leastMs, mostMs, unknownMs } = SESSION_LIMITS.startWait;
+    if (!isStarting(connection)) return 0;
+    const known = await this.#starts.get(connection);
+    if (!known) return unknownMs;
+    return known.readyMs === undefined ? 0 : Math.min(mostMs, Math.max(leastMs, known.readyMs * factor));
+  }
+
+  /** How it starts is read now, so that no prompt waits for the disk, and written when it is known. */
+  #followStart(connection: ServerConnection): void {
+    const { cache } = this.#options;
+    const known = cache?.readStart?.(launchFingerprint(connection.spec)).catch(() => undefined);
+    this.#starts.set(connection, known ?? Promise.resolve(undefined));
+    const stop = connection.state.subscribe((state) => {
+      if (state.kind === "failed") this.#remember(connection, undefined);
+      if (state.kind !== "ready") return;
+      this.#awaited.add(connection);
+      this.#remember(connection, state.connectMs);
+      stop();
+    });
+  }
+
+  #remember(connection: ServerConnection, readyMs: number | undefined): void {
+    const { cache } = this.#options;
+    const { spec } = connection;
+    if (!cache?.writeStart || this.#scope.isClosed) return;
+    this.#scope.run(`remember how ${spec.name} started`, async () => {
+      await cache.writeStart?.(launchFingerprint(spec), { readyMs });
+    });
   }
 
   disable(name: string): ServerChange {
@@ -207,6 +295,7 @@ export class SessionServers {
       ...defined({
         catalog: include ? { ...server.catalog, ...include } : undefined,
         mayShare: this.#own.has(name) ? false : undefined,
+        isRequired: server.origin === "client" && this.#given.required?.includes(name) ? true : undefined,
       }),
     };
   }
@@ -222,6 +311,7 @@ export class SessionServers {
       kept.delete(key);
       if (same) return { ...same, wanted: server };
       const opened = { ...openServer(server, options, this.#pool), key };
+      this.#followStart(opened.connection);
       fresh.push(opened);
       return opened;
     });
@@ -229,7 +319,8 @@ export class SessionServers {
       this.#scope.run(`end ${connection.spec.name}`, () => connection.close());
     }
     for (const { connection, wanted } of fresh) {
-      startInTurn(options.world, () => (wanted.isLazy ? connection.startWhenUsed() : connection.start()));
+      const start = () => (wanted.isLazy ? connection.startWhenUsed() : connection.start());
+      startInTurn(options.world, start, connection);
     }
   }
 
@@ -245,9 +336,31 @@ export class SessionServers {
   }
 }
 
-/** Or until the signal aborts. */
-async function untilSettled({ state }: ServerConnection, signal: AbortSignal): Promise<void> {
-  await state.until(({ kind }) => kind !== "connecting" && kind !== "idle", signal).catch(() => undefined);
+/** It starts for the first time. */
+function isStarting({ state, wasReady }: ServerConnection): boolean {
+  return !wasReady && (state.value.kind === "connecting" || state.value.kind === "idle");
+}
+
+function isQueued({ state }: ServerConnection): boolean {
+  return state.value.kind === "connecting" && state.value.queued !== undefined;
+}
+
+/** It is being tried again. */
+function isComing({ state: { value } }: ServerConnection): boolean {
+  return value.kind === "connecting" || value.kind === "waiting";
+}
+
+function isUsable({ state: { value } }: ServerConnection): boolean {
+  return value.kind === "ready" || value.kind === "resting";
+}
+
+function requiredError({ spec, state: { value } }: ServerConnection): TenonError {
+  const late = `it was not ready within ${SESSION_LIMITS.requiredWaitMs / 1_000} s (${startText(spec)})`;
+  const queued = value.kind === "connecting" ? value.queued?.message : undefined;
+  const cause = "cause" in value ? value.cause : undefined;
+  const text = `the server ${JSON.stringify(spec.name)} is required and cannot be used: ${cause?.message ?? queued ?? late}`;
+  const hint = `${cause ? `${cause.hint} ` : ""}Then send the prompt again; or take "required" out of its entry.`;
+  return new TenonError("mcp.not_ready", text, { hint, ...defined({ cause }) });
 }
 
 function whyOff(name: string): string {
@@ -286,7 +399,10 @@ export class SingleServer implements AsyncDisposable {
 
   /** Resolves when it is ready, when its first attempt has failed, or when the signal aborts. */
   async settled(signal: AbortSignal): Promise<void> {
-    if (this.connection) await untilSettled(this.connection, signal);
+    const { connection } = this;
+    if (!connection) return;
+    const isOver = () => !isStarting(connection);
+    await connection.state.until(isOver, signal).catch(() => undefined);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

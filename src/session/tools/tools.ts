@@ -391,6 +391,7 @@ function asExtra(source: ToolSource): ToolSource {
     ...defined({
       state: source.state,
       callsAtOnce: source.callsAtOnce,
+      ready: source.ready ? (signal: AbortSignal) => source.ready?.(signal) ?? Promise.resolve(undefined) : undefined,
       about: source.about ? () => source.about?.() ?? {} : undefined,
       leftOut: source.leftOut ? () => source.leftOut?.() ?? [] : undefined,
     }),

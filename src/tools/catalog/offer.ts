@@ -26,6 +26,16 @@ export interface Offer {
   readonly tools: readonly CatalogTool[];
   /** Any tool the session knows, offered or not: a call of one that is not loaded loads it. */
   find(name: string): CatalogEntry | undefined;
+  /** For the name of a tool that may be one of a server that still starts; undefined for all others. */
+  starting?(name: string): StartingSource | undefined;
+}
+
+export interface StartingSource {
+  readonly server: string;
+  /** What goes on, for people. */
+  readonly doing: string;
+  /** Waits for the server. What can be called then, and why the server cannot be used if so. */
+  started(signal: AbortSignal): Promise<{ readonly offer: Offer; readonly problem: string | undefined }>;
 }
 
 /** The arguments that are sent: defaults, then the model's own, then the pinned ones. */

@@ -2,14 +2,25 @@
 
 import { defined } from "../../base/json/defined.js";
 import { canonicalJson } from "../../base/json/json.js";
+import { text } from "../../base/text/content.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { ToolNames } from "../names.js";
 import { cut, firstSentence, plain } from "../one-line.js";
-import type { ToolDefinition, ToolId, ToolOrigin, ToolSource } from "../tool.js";
-import type { CatalogEntry, OfferedTool, Shadowed } from "./offer.js";
+import {
+  failed,
+  type SourceCall,
+  type ToolDefinition,
+  type ToolId,
+  type ToolOrigin,
+  type ToolOutcome,
+  type ToolSource,
+} from "../tool.js";
+import type { CatalogEntry, OfferedTool, Shadowed, StartingSource } from "./offer.js";
 import { IncludeModes, type KnownTool, KnownTools, type Offer, OfferedList, SourceBook } from "./offer.js";
 import type { CatalogOptions } from "./session-catalog.js";
 import type { AbsentServer } from "./why.js";
+
+export const WAIT_FOR_SERVER = "wait_for_server";
 
 export interface CatalogLimits {
   /** Servers whose tools are offered as `always`. */
@@ -125,8 +136,16 @@ export class Offering {
 
   /** The list of the next model call. */
   next(plan: Plan): OfferedList {
-    const meta = plan.behind.size > 0 ? this.meta.tools : [];
+    const isStarting = this.starting.length > 0;
+    const meta = this.meta.tools.filter(({ raw }) =>
+      raw.name === WAIT_FOR_SERVER ? isStarting : plan.behind.size > 0,
+    );
     return this.list.append([...meta.map((known): OfferedTool => ({ known, how: "always" })), ...plan.append]);
+  }
+
+  /** Servers that start for the first time: what they have is not known, or known from the last time. */
+  get starting(): readonly ToolSource[] {
+    return this.book.active.map(({ source }) => source).filter(({ state }) => state?.value.kind === "connecting");
   }
 
   plan(): Plan {
@@ -262,7 +281,51 @@ export class Offering {
       const isChanged = seen !== undefined && isOther(seen.tool.definition, known.tool.definition);
       return { ...known, isChanged, ...defined({ unavailable, held: this.whyHeld(known) }) };
     };
-    return { tools: list.tools, find };
+    const starting = (name: string) => {
+      const source = this.starting.find((one) => isToolName(name, one.name));
+      return source && this.#startingSource(source);
+    };
+    return { tools: list.tools, find, starting };
+  }
+
+  /** Waits until a server has started, by any form of its name. */
+  async waitFor(name: string, signal: AbortSignal, onProgress: SourceCall["onProgress"]): Promise<ToolOutcome> {
+    const servers = this.book.active.map(({ source }) => source).filter(({ origin }) => origin !== "builtin");
+    const source =
+      servers.find((one) => one.name === name) ?? servers.find((one) => plainName(one.name) === plainName(name));
+    if (!source) {
+      return failed(`There is no server ${JSON.stringify(name)}. The servers are: ${namesOf(servers)}.`);
+    }
+    const server = JSON.stringify(source.name);
+    if (source.state?.value.kind === "connecting") {
+      onProgress({ progress: 0, message: `waiting for ${server}: ${doingOf(source)}` });
+    }
+    const problem = await source.ready?.(signal);
+    if (signal.aborted) return { kind: "cancelled" };
+    if (problem !== undefined) return failed(`${server} cannot be used: ${problem}`);
+    this.replan();
+    const { how } = this.next(this.plan());
+    const tools = this.book.active.find((known) => known.source === source)?.tools ?? [];
+    const listed = tools.filter(({ tool }) => how.has(tool.id)).map(({ tool }) => tool.id);
+    const shown = listed.slice(0, LISTED_AFTER_WAIT).join(", ");
+    const others = tools.length - listed.length;
+    const words = [
+      `${server} is ready and has ${tools.length} ${tools.length === 1 ? "tool" : "tools"}.`,
+      ...(listed.length > 0 ? [`You can call now: ${shown}${listed.length > LISTED_AFTER_WAIT ? ", …" : ""}.`] : []),
+      ...(others > 0 ? [`${others} not listed: tenon_search_tools finds those that can be searched for.`] : []),
+    ];
+    return { kind: "done", content: [text(words.join(" "))] };
+  }
+
+  #startingSource(source: ToolSource): StartingSource {
+    return {
+      server: source.name,
+      doing: doingOf(source),
+      started: async (signal) => {
+        const problem = await source.ready?.(signal);
+        return { offer: this.peek(), problem };
+      },
+    };
   }
 
   #goneText({ tool, source: { name, origin } }: KnownTool): string {
@@ -271,6 +334,44 @@ export class Offering {
     const absent = this.absent.find((server) => server.name === name && server.origin === origin);
     return `${tool.label} is gone: its server "${name}" ${absent ? `is not used (${absent.reason})` : "was removed from this session"}`;
   }
+}
+
+/** Names of tools in the answer of a wait: the list has them all. */
+const LISTED_AFTER_WAIT = 40;
+
+function namesOf(servers: readonly ToolSource[]): string {
+  return servers.length === 0 ? "none" : servers.map(({ name }) => JSON.stringify(name)).join(", ");
+}
+
+export const waitForServer: ToolDefinition = {
+  name: WAIT_FOR_SERVER,
+  title: "Wait for a server",
+  description:
+    "Waits until an MCP server that is still starting is ready, and says which tools it has, or why it could not be started. Use it when the task may need that server's tools.",
+  inputSchema: {
+    type: "object",
+    properties: { server: { type: "string", description: "The name of the server." } },
+    required: ["server"],
+    additionalProperties: false,
+  },
+  annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+};
+
+/** What goes on at a server that starts. */
+export function doingOf({ state }: ToolSource): string {
+  return (state?.value.kind === "connecting" && state.value.doing) || "it is starting";
+}
+
+/** Whether a name may be one of a server whose tools are not known: `mcp__server__tool`, with the server's whole name or its end. */
+function isToolName(name: string, server: string): boolean {
+  const part = /^mcp__(.+?)__./u.exec(name)?.[1];
+  const known = plainName(server);
+  return part !== undefined && (known === plainName(part) || known.endsWith(`_${plainName(part)}`));
+}
+
+/** Without what a name may lose on its way to a model. */
+function plainName(name: string): string {
+  return name.toLowerCase().replaceAll(/[^a-z0-9]+/gu, "_");
 }
 
 function isOther(shown: ToolDefinition, current: ToolDefinition): boolean {

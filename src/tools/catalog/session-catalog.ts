@@ -26,11 +26,14 @@ import { type KnownTool, mentionedTools, type Offer, pathOf, type Resolved, reso
 import {
   type CatalogLimits,
   type Choice,
+  doingOf,
   type NoticeSink,
   Offering,
   type Plan,
   type Ranked,
   serverIndexText,
+  WAIT_FOR_SERVER,
+  waitForServer,
 } from "./offered-tools.js";
 import type { SourceSettings, ToolTransformer } from "./shape.js";
 import {
@@ -50,6 +53,14 @@ export interface CatalogOptions {
   /** Why a tool may not be offered until a person approves it. Asked for tools about to be offered or found. */
   isHeld?(tool: SourcedTool): string | undefined;
   onNotice?: NoticeSink;
+}
+
+export interface StartingServer {
+  readonly name: string;
+  /** What goes on. */
+  readonly doing: string;
+  /** Tools that are known from the last time. */
+  readonly toolCount: number;
 }
 
 /** The result of a person's change to a tool or server. */
@@ -163,6 +174,19 @@ export class SessionCatalog {
   async search(request: SearchRequest, signal: AbortSignal): Promise<SearchAnswer> {
     this.#offering.commit();
     return await this.#search.search(request, signal);
+  }
+
+  /** Servers that start for the first time, with what goes on. */
+  get starting(): readonly StartingServer[] {
+    this.#offering.refresh();
+    return this.#offering.starting.map((source) => {
+      return { name: source.name, doing: doingOf(source), toolCount: source.tools.value.length };
+    });
+  }
+
+  /** Waits until a server has started, by any form of its name. */
+  async waitFor(name: string, signal: AbortSignal, onProgress: SourceCall["onProgress"]): Promise<ToolOutcome> {
+    return await this.#offering.waitFor(name, signal, onProgress);
   }
 
   /** To be called when a call of a tool went well: what it was good for is remembered, and it counts as loaded. */
@@ -509,15 +533,18 @@ const callTool: ToolDefinition = {
 };
 
 /** A source of Tenon itself. `tenon_call_tool` is unwrapped before a call runs and never gets here by the usual way. */
-function searchMetaSource(catalog: Pick<SessionCatalog, "search">): ToolSource {
+function searchMetaSource(catalog: Pick<SessionCatalog, "search" | "waitFor">): ToolSource {
   return {
     name: "tenon",
     origin: "builtin",
-    tools: new Cell([searchTools, callTool]),
-    call: (call) =>
-      call.tool === SEARCH_TOOLS
-        ? answerSearch(catalog, call)
-        : Promise.resolve(failed(`${CALL_TOOL} needs the name of another tool`)),
+    tools: new Cell([searchTools, callTool, waitForServer]),
+    call: async (call) => {
+      if (call.tool === SEARCH_TOOLS) return await answerSearch(catalog, call);
+      if (call.tool === CALL_TOOL) return failed(`${CALL_TOOL} needs the name of another tool`);
+      const { server } = call.arguments;
+      if (typeof server === "string") return await catalog.waitFor(server, call.signal, call.onProgress);
+      return failed(`${WAIT_FOR_SERVER} needs "server": the name of a server`);
+    },
   };
 }
 

@@ -24,7 +24,7 @@ import {
   type ToolProgress,
   type ToolSource,
 } from "../tool.js";
-import { notMade, type Preparation, PreparedCall } from "./prepare.js";
+import { notMade, type Preparation, PreparedCall, preparedWhenStarted } from "./prepare.js";
 
 export interface RunOptions {
   readonly signal: AbortSignal;
@@ -45,7 +45,7 @@ export async function runCall(call: PreparedCall, ports: RunPorts, options: RunO
   const emit = (event: CallEvent) => {
     if (!isOver) options.onEvent(event);
   };
-  const outcome = await outcomeOf(PreparedCall.open(call), ports, {
+  const steps: Steps = {
     signal: options.signal,
     onAsking: () => emit({ kind: "awaiting_approval", call }),
     onSending: () => {
@@ -53,13 +53,15 @@ export async function runCall(call: PreparedCall, ports: RunPorts, options: RunO
       emit({ kind: "running", call });
     },
     onProgress: (progress) => emit({ kind: "progress", call, progress, elapsedMs: elapsedMs() }),
-  });
+  };
+  const preparation = await whenStarted(PreparedCall.open(call), steps);
+  const outcome = preparation ? await outcomeOf(preparation, ports, steps) : CANCELLED;
   isOver = true;
   const tookMs = elapsedMs();
-  const source = sentMs === undefined ? undefined : call.tool;
+  const tool = preparation?.entry?.tool;
+  const source = sentMs === undefined ? undefined : tool;
   const presented = await present(outcome, ports, source?.label ?? "tenon");
   options.onEvent({ kind: "ended", call, outcome: presented.outcome, elapsedMs: tookMs });
-  const { tool } = call;
   if (outcome.kind === "done" && tool) contained(world.log, "noting the use of a tool", () => ports.onUsed?.(tool));
   return presented;
 }
@@ -86,9 +88,24 @@ interface Steps {
   readonly onProgress: (progress: ToolProgress) => void;
 }
 
+/** Waits where the name may be a tool's of a server that still starts. Undefined when cancelled. Never rejects. */
+async function whenStarted(preparation: Preparation, { signal, onProgress }: Steps): Promise<Preparation | undefined> {
+  const { plan, call, name } = preparation;
+  if (plan.kind !== "starting") return preparation;
+  const { server, doing } = plan.source;
+  onProgress({ progress: 0, message: `waiting for "${server}": ${doing}` });
+  try {
+    const prepared = await untilAborted(preparedWhenStarted(preparation, plan.source, signal), signal);
+    return prepared === ABORTED ? undefined : prepared;
+  } catch (error) {
+    return { call, name, given: {}, plan: { kind: "ended", outcome: failed(notMade(name, messageOf(error))) } };
+  }
+}
+
 async function outcomeOf(call: Preparation, ports: RunPorts, steps: Steps): Promise<ToolOutcome> {
   const { plan, name } = call;
   if (plan.kind === "ended") return plan.outcome;
+  if (plan.kind === "starting") return failed(notMade(name, "its server does not start"));
   if (steps.signal.aborted) return CANCELLED;
   try {
     const clearance = await cleared(call, plan.entry, ports, steps);
@@ -335,6 +352,7 @@ function groupsOf(calls: readonly PreparedCall[], ports: RunPorts): PreparedCall
 function mayOverlap(call: PreparedCall, ports: RunPorts): boolean {
   const { plan } = PreparedCall.open(call);
   if (plan.kind === "ended") return true;
+  if (plan.kind === "starting") return false;
   const { tool, raw } = plan.entry;
   const trustsAnnotations = ports.trustsAnnotations?.(tool) ?? false;
   return hintsOf({ origin: tool.origin, annotations: raw.annotations, trustsAnnotations }).readOnly;

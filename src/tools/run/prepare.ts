@@ -1,6 +1,6 @@
 // From the name and the text a model wrote to the tool and the arguments it meant, or to the words that say what is wrong.
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
-import type { CatalogEntry, Offer } from "../catalog/offer.js";
+import type { CatalogEntry, Offer, StartingSource } from "../catalog/offer.js";
 import { CALL_TOOL, SEARCH_TOOLS } from "../catalog/session-catalog.js";
 import { type CatalogTool, failed, type ToolCall, type ToolOutcome } from "../tool.js";
 import { jsonFault } from "./json-fault.js";
@@ -16,9 +16,11 @@ export interface Preparation {
   readonly entry?: CatalogEntry | undefined;
   /** As the model gave them; empty when they could not be read. */
   readonly given: JsonObject;
-  /** Either the call can be made, or its outcome is already known. */
+  /** Either the call can be made, now or later, or its outcome is already known. */
   readonly plan:
     | { readonly kind: "call"; readonly entry: CatalogEntry }
+    /** The name may be a tool's of a server that still starts. */
+    | { readonly kind: "starting"; readonly source: StartingSource }
     | { readonly kind: "ended"; readonly outcome: ToolOutcome };
 }
 
@@ -61,7 +63,7 @@ export function prepareCall(call: ToolCall, offer: Offer): PreparedCall {
 function preparationOf(call: ToolCall, offer: Offer): Preparation {
   const { name } = call;
   const entry = offer.find(name);
-  if (!entry) return ended({ call, name }, unknownTool(name, offer));
+  if (!entry) return unknown({ call, name }, offer);
   const read = readArguments(call.argumentsJson);
   if (!isWrapper(entry)) return ready({ call, name }, entry, read);
   if (!read.ok) return ended({ call, name, entry }, notMade(name, read.reason));
@@ -76,7 +78,7 @@ function unwrapped(call: ToolCall, wrapper: CatalogEntry, given: JsonObject, off
     return ended(outside, notMade(call.name, 'it needs "name", the exact name of a tool, and "arguments", an object'));
   }
   const entry = offer.find(name);
-  if (!entry) return ended({ call, name }, unknownTool(name, offer));
+  if (!entry) return unknown({ call, name, given }, offer);
   if (isWrapper(entry)) return ended(outside, notMade(call.name, "it cannot call itself"));
   // Models write the arguments beside the name now and then, instead of inside `arguments`.
   const { name: _name, arguments: inside, ...beside } = given;
@@ -90,6 +92,26 @@ function ready(begun: Begun, entry: CatalogEntry, read: ReadArguments): Preparat
   const given = read.arguments;
   if (entry.unavailable !== undefined) return ended({ ...begun, entry, given }, notMade(begun.name, entry.unavailable));
   return { ...begun, entry, given, plan: { kind: "call", entry } };
+}
+
+function unknown(begun: Begun, offer: Offer): Preparation {
+  const source = offer.starting?.(begun.name);
+  return source
+    ? { given: {}, ...begun, plan: { kind: "starting", source } }
+    : ended(begun, unknownTool(begun.name, offer));
+}
+
+/** The same call once the server it may be for has started, or with the words that say why it cannot be made. */
+export async function preparedWhenStarted(
+  { call, name, given }: Preparation,
+  source: StartingSource,
+  signal: AbortSignal,
+): Promise<Preparation> {
+  const { offer, problem } = await source.started(signal);
+  const again = preparationOf(call, offer);
+  if (again.plan.kind !== "starting" && (again.entry || problem === undefined)) return again;
+  const words = `its server "${source.server}" cannot be used: ${problem ?? "it does not start"}`;
+  return ended({ call, name, given }, notMade(name, words));
 }
 
 function ended(begun: Begun, words: string): Preparation {

@@ -26,15 +26,15 @@ describe("tenon mcp list", () => {
     const { code, out, err } = await terminal.run("mcp", "list", "--no-connect");
     expect(code).toBe(0);
     expect(out.split("\n").map((line) => line.replaceAll(/ {2,}/gu, "  ").trimEnd())).toEqual([
-      `✓ a  ready  user ${at(USER, "a")}  run --token ******** "two words"`,
-      `✓ asks  ready  user ${at(USER, "asks")}  run`,
-      `– b  disabled  user ${at(USER, "b")}  https://example.com/?api_key=********`,
-      `  disabled in ${at(USER, "b")}`,
-      `✗ bad  invalid  project ${at(SHARED, "bad")}`,
-      `  ${at(SHARED, "comand")}: server "bad": unknown key "comand"; did you mean "command"?`,
       `✓ build  ready  user ${at(USER, "build")}  run`,
       `? build  untrusted  project ${at(SHARED, "build")}  run x`,
       `  not trusted yet; it comes from the project (${at(SHARED, "build")}): see tenon trust`,
+      `✗ bad  invalid  project ${at(SHARED, "bad")}`,
+      `  ${at(SHARED, "comand")}: server "bad": unknown key "comand"; did you mean "command"?`,
+      `✓ a  ready  user ${at(USER, "a")}  run --token ******** "two words"`,
+      `– b  disabled  user ${at(USER, "b")}  https://example.com/?api_key=********`,
+      `  disabled in ${at(USER, "b")}`,
+      `✓ asks  ready  user ${at(USER, "asks")}  run`,
       "",
     ]);
     expect(err).toBe("");

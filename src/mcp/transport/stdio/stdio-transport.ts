@@ -57,6 +57,7 @@ export class StdioTransport implements Transport {
     this.#stdin = new StdinWriter(this.#child.stdin, {
       onBroken: () => this.#end(),
       onRefused: (id, error) => this.#listener?.onRequestLost(id, { error, wasSent: false }),
+      onUnsent: (id) => this.#loseUnsent(id),
     });
     this.#child.stderr.on("data", (chunk: Buffer) => {
       this.#stderr.push(chunk);
@@ -92,10 +93,20 @@ export class StdioTransport implements Transport {
   }
 
   send(message: OutgoingMessage): void {
-    this.#stdin.write(message);
+    if (this.#hasEnded && "method" in message && "id" in message) {
+      const { id } = message;
+      queueMicrotask(() => this.#loseUnsent(id));
+    } else this.#stdin.write(message);
     if (!("method" in message)) this.#settled(message.id);
     else if (message.method === "notifications/initialized") this.#initialize.doneMs = this.#world.monotonicMs();
     else if (message.method === "initialize" && "id" in message) this.#initialize.id = message.id;
+  }
+
+  /** Of a call: it may be made again. Before an era is agreed on, how a server ends tells which one it speaks. */
+  #loseUnsent(id: RpcId): void {
+    if (this.#era === undefined) return;
+    const error = new TenonError("mcp.connection_lost", "the server ended before it got the request");
+    this.#listener?.onRequestLost(id, { error, wasSent: false });
   }
 
   /** By the protocol `initialize` is never cancelled; the end of the process says enough. */
@@ -244,10 +255,15 @@ interface StdinListener {
   onBroken(): void;
   /** A request that did not fit: the child has not read the requests before it. */
   onRefused(id: RpcId, error: TenonError): void;
+  /** A request that the child cannot have got: writing it failed. */
+  onUnsent(id: RpcId): void;
 }
 
 /** So much is written at once even in the middle of a turn: the server works on it while we write the rest. */
 const PART_CHARS = 4_096;
+
+/** A write up to this is taken as a whole or not at all. */
+const WHOLE_WRITE_BYTES = 4_096;
 
 /** Writes the messages of one turn in few writes, and never more than the child takes. */
 class StdinWriter {
@@ -255,6 +271,8 @@ class StdinWriter {
   readonly #listener: StdinListener;
   /** Lines not written yet. */
   #text = "";
+  /** The requests among them. */
+  #requests: RpcId[] = [];
   #isScheduled = false;
   #mustDrain = false;
   isOver = false;
@@ -277,6 +295,7 @@ class StdinWriter {
     if (this.isOver) return;
     if (this.#mustDrain && this.#text.length > MCP_LIMITS.stdinBacklogBytes) return this.#refuse(message);
     this.#text += `${JSON.stringify(message)}\n`;
+    if ("method" in message && "id" in message) this.#requests.push(message.id);
     if (this.#text.length >= PART_CHARS) return this.flush();
     if (this.#isScheduled) return;
     this.#isScheduled = true;
@@ -303,8 +322,19 @@ class StdinWriter {
     if (this.isOver || this.#mustDrain) return;
     const text = this.#text;
     this.#text = "";
-    if (text !== "") this.#mustDrain = !this.#stdin.write(text);
+    if (text !== "") this.#mustDrain = !this.#write(text);
     if (!this.#mustDrain) this.#onFlushed();
+  }
+
+  #write(text: string): boolean {
+    const requests = this.#requests;
+    if (requests.length === 0) return this.#stdin.write(text);
+    this.#requests = [];
+    return this.#stdin.write(text, (error) => {
+      // Of a longer one the child may have got a part: then only a single request was certainly cut off.
+      if (!error || (requests.length > 1 && Buffer.byteLength(text) > WHOLE_WRITE_BYTES)) return;
+      for (const id of requests) this.#listener.onUnsent(id);
+    });
   }
 
   #refuse(message: OutgoingMessage): void {
