@@ -38,7 +38,7 @@ function npmServers(home: string): NpmServer[] {
     const folder = join(SERVERS, "node_modules", packageName);
     const { bin, version } = objectIn(join(folder, "package.json"));
     const program = isJsonObject(bin) ? Object.values(bin)[0] : bin;
-    if (typeof program !== "string") throw new Error(`${packageName} has no program`);
+    if (typeof program !== "string" || typeof version !== "string") throw new Error(`${packageName} has no program`);
     const name = packageName.replace(
       /^@modelcontextprotocol\/server-|^@|\/mcp-server$|\/mcp$|-mcp-server$|-mcp$/gu,
       "",
@@ -79,7 +79,14 @@ async function connectAll(client: AcpClient, home: string, servers: readonly Npm
   const known = new Map(listed.flatMap((entry: JsonValue) => (isJsonObject(entry) ? [[entry["name"], entry]] : [])));
   return [...known.values()].map(({ name, state, toolCount }): Row => {
     const row = settled.find((one) => one.name === name);
-    return { name: String(name), spec: row?.spec ?? "", state: String(state), tools: Number(toolCount), ms: row?.ms };
+    const [shownName, shownState] = [name, state].map((word) => (typeof word === "string" ? word : ""));
+    return {
+      name: shownName ?? "",
+      spec: row?.spec ?? "",
+      state: shownState ?? "",
+      tools: Number(toolCount),
+      ms: row?.ms,
+    };
   });
 }
 

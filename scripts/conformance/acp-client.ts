@@ -49,7 +49,7 @@ class ScriptedModel {
       return answerText("done");
     }
     const tools = objects(body["tools"]).flatMap(({ function: tool }) => (isJsonObject(tool) ? [tool] : []));
-    const offered = tools.filter(({ name }) => String(name).startsWith(PREFIX));
+    const offered = tools.filter((tool) => nameOf(tool).startsWith(PREFIX));
     this.#pending ??=
       offered.length === 0 ? undefined : (prescribedCalls() ?? offered.map((tool) => this.#callOf(tool)));
     this.#sent = this.#pending ?? [];
@@ -63,10 +63,15 @@ class ScriptedModel {
     };
   }
 
-  #callOf({ name, parameters }: JsonObject): ScenarioCall {
+  #callOf(tool: JsonObject): ScenarioCall {
+    const { parameters } = tool;
     const schema = isJsonObject(parameters) ? parameters : {};
-    return { name: String(name).slice(PREFIX.length), args: argumentsFor(schema, this.#first) };
+    return { name: nameOf(tool).slice(PREFIX.length), args: argumentsFor(schema, this.#first) };
   }
+}
+
+function nameOf({ name }: JsonObject): string {
+  return typeof name === "string" ? name : "";
 }
 
 function objects(value: JsonValue | undefined): readonly JsonObject[] {

@@ -182,7 +182,8 @@ const FORMS: Readonly<Record<string, Form>> = {
 const PROVIDERS_WITH_EMBEDDINGS = "openai, google, openai-compatible";
 
 function listOf(value: JsonValue | undefined): readonly JsonValue[] {
-  return Array.isArray(value) ? value : [];
+  const list: readonly JsonValue[] = Array.isArray(value) ? value : [];
+  return list;
 }
 
 function numbers(value: JsonValue | undefined): readonly number[] | undefined {
