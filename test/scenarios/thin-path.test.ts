@@ -122,7 +122,7 @@ scenario(["C5"], "two servers with the same tool coexist under names of their ow
   const { sessionId } = await client.newSession({ cwd: home.path, mcpServers });
   await client.prompt(sessionId, "mcp__first__greet");
   const status = await client.request("_tenon/mcp/status", { sessionId });
-  expect(JSON.stringify(status)).toMatch(/mcp__first__greet.*mcp__second_one__greet_[a-z2-7]{8}/);
+  expect(JSON.stringify(status)).toMatch(/mcp__first__greet.*mcp__second_one__greet"/);
   expect(client.text(sessionId)).toContain("from the first");
   expect(client.text(sessionId)).not.toContain("from the second");
 });
