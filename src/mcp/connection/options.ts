@@ -41,7 +41,7 @@ export interface ProcessQueue {
   /** Leaves the queue. */
   readonly signal: AbortSignal;
   /** There is no place now, and why. Not called when there is one. */
-  onQueued(cause: TenonError): void;
+  readonly onQueued: (cause: TenonError) => void;
 }
 
 export interface ConnectionOptions extends LinkOptions {
