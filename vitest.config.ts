@@ -23,7 +23,7 @@ export default defineConfig({
           isolate: false,
           testTimeout: 120_000,
           hookTimeout: 120_000,
-          maxWorkers: 2,
+          maxWorkers: 3, // as the scenarios, which run in the same process pool
         },
       },
       {
