@@ -85,8 +85,11 @@ export class Access implements RequestAccess {
   }
 
   refused(refusal: Refusal): Promise<"again" | TenonError> {
-    const key = `${refusal.status} ${refusal.token ?? ""}`;
-    const current = this.#recoveries.get(key);
+    const { status, token } = refusal;
+    const key = `${status} ${token ?? ""}`;
+    // Without a token: sent while the refused one was taken away. The log-in that follows is for this request too.
+    const [other] = token === undefined && status === 401 ? this.#recoveries.values() : [];
+    const current = this.#recoveries.get(key) ?? other;
     if (current) return current;
     const recovery = this.#recover(refusal)
       .catch((thrown: unknown) => toTenonError(thrown, "mcp.unauthorized"))

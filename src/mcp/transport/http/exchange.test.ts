@@ -80,3 +80,24 @@ test("a call that is cancelled while a log-in is under way ends at once, and the
   expect((await other).kind).toBe("answered");
   expect(bench.visitor.urls).toHaveLength(2);
 });
+
+test("a call that begins while a log-in is under way, and so has no token, waits for that log-in", async () => {
+  const auth = await bench.authServer();
+  const mcp = await bench.protectedServer({ authServers: [auth] });
+  await bench.login(specOf(mcp), bench.oauth());
+  const connection = bench.connect(specOf(mcp), bench.oauth({}, { way: bench.visitor }));
+  expect(await settled(connection)).toBe("ready");
+  await connection.call("whoami", {}, anyhow);
+  auth.revokeTokens();
+  const held = auth.hold("register");
+  await bench.grants.writeClient(auth.issuer, undefined);
+  const first = connection.call("whoami", {}, anyhow);
+  await held.arrived(1);
+  const refused = mcp.http.requests.length;
+  const late = connection.call("whoami", {}, anyhow);
+  await expect.poll(() => mcp.http.requests.length).toBeGreaterThan(refused);
+  held.release();
+  expect((await first).kind).toBe("answered");
+  expect((await late).kind).toBe("answered");
+  expect(bench.visitor.urls).toHaveLength(2);
+});
