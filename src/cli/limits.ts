@@ -25,6 +25,8 @@ export const CLI_LIMITS = {
   keyringMs: 5_000,
   /** How long a command waits for embeddings of all tools: a local model takes a second for about 20. */
   embeddingMs: 60_000,
+  /** How long `tenon mcp why` waits for servers that still start. */
+  whyMs: 5_000,
   /** How long `tenon doctor` waits for `tenon acp`, which answers in a fraction of a second. */
   editorMs: 15_000,
   /** `tenon replay` waits so long for what was sent in the recording; the longest pause of a run is that for servers at the first prompt. */

@@ -96,5 +96,6 @@ scenario(["D10"], "a server that dies during a call ends that call as unknown, a
   expect(stopReason).toBe("end_turn");
   expect(JSON.stringify(client.updates(sessionId))).toContain("Outcome unknown");
   expect((await client.prompt(sessionId, "explode")).stopReason).toBe("end_turn");
-  expect(client.text(sessionId)).toContain("not connected");
+  // It was started again for the second call, which it does not survive either.
+  expect(client.text(sessionId).split("Outcome unknown").length).toBeGreaterThan(2);
 });

@@ -81,7 +81,7 @@ scenario(["Q4"], "bash completes commands, options, choices and the names of ser
   };
   expect(complete("m")).toEqual(["mcp", "models"]);
   expect(complete("mcp", "t")).toEqual(["test", "tools"]);
-  expect(complete("mcp", "test", "al")).toEqual(["alembic", "alpha"]);
+  expect(complete("mcp", "test", "al")).toEqual(["alpha", "alembic"]);
   expect(complete("mcp", "test", "alpha", "--t")).toEqual(["--timeout"]);
   expect(complete("mcp", "add", "x", "--type", "")).toEqual(["http", "sse"]);
   expect(complete("setup", "j")).toEqual(["jetbrains"]);

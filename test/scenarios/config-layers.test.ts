@@ -173,8 +173,8 @@ scenario(["G2"], "allow and deny decide which tools of a server are there", asyn
   await client.prompt(sessionId, "greet me");
   expect(await client.request("_tenon/mcp/status", { sessionId })).toMatchObject({
     servers: [
-      { name: "open", state: "ready", tools: [{ name: "mcp__open__greet" }] },
       { name: "shut", state: "ready", tools: [] },
+      { name: "open", state: "ready", tools: [{ name: "mcp__open__greet" }] },
     ],
   });
 });

@@ -151,8 +151,8 @@ scenario(
     expect(client.text(sessionId)).toContain("of my own");
     expect(await client.request("_tenon/mcp/status", { sessionId })).toMatchObject({
       servers: [
-        { name: "codex", origin: "user", state: "ready" },
         { name: "own", origin: "user", state: "ready" },
+        { name: "codex", origin: "user", state: "ready" },
       ],
     });
     bench.put("home/.cursor/mcp.json", bench.servers({ late: bench.greeter("of Cursor, late") }));
@@ -164,9 +164,9 @@ scenario(
     expect(client.text(sessionId)).toContain("of Cursor, late");
     const list = JSON.parse((await bench.tenon(["mcp", "list", "--no-connect", "--json"])).stdout);
     expect(list.servers).toMatchObject([
-      { name: "codex", status: "ready", source: { layer: "user", client: "codex" } },
-      { name: "late", status: "ready", source: { client: "cursor" } },
       { name: "own", status: "ready" },
+      { name: "late", status: "ready", source: { client: "cursor" } },
+      { name: "codex", status: "ready", source: { layer: "user", client: "codex" } },
     ]);
     expect(list.problems).toEqual([]);
   },

@@ -39,15 +39,15 @@ scenario(
     const model = TALK();
     const session = bench.open({ model });
     await session.prompt("hello");
-    expect(MCP(model.offered())).toEqual(["mcp__closed__wave", "mcp__open__hello"]);
+    expect(MCP(model.offered())).toEqual(["mcp__open__hello", "mcp__closed__wave"]);
     expect(model.offered()).toContain("tenon_search_tools");
     expect(session.tools.why("closed/hail")).toMatchObject({ kind: "manual" });
 
     await session.prompt("/tools add closed/hail");
     await session.prompt("and now @tool:sought/nod, please.");
     expect(MCP(model.offered())).toEqual([
-      "mcp__closed__wave",
       "mcp__open__hello",
+      "mcp__closed__wave",
       "mcp__closed__hail",
       "mcp__sought__nod",
     ]);

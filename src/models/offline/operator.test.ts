@@ -300,3 +300,37 @@ describe("tools behind search", () => {
     expect(events.at(-1)).toMatchObject({ kind: "finish", reason: "stop" });
   });
 });
+
+describe("servers that still start", () => {
+  const note = {
+    type: "text" as const,
+    text: '[tenon: this MCP server is still starting: "demo" ("npx is downloading"). Call wait_for_server]',
+  };
+  const wait: ModelTool = {
+    name: "wait_for_server",
+    description: "Waits for a server",
+    inputSchema: { type: "object" },
+  };
+  const prompt: ModelMessage = { role: "user", content: [note, { type: "text", text: "add 2 and 3" }] };
+  const calls = (events: readonly ModelEvent[]) =>
+    events.flatMap((event) => (event.kind === "tool_call" ? [event.call] : []));
+
+  test("are not waited for where a tool fits", async () => {
+    expect(calls(await ask([prompt], [add, wait]))).toMatchObject([{ name: add.name }]);
+  });
+
+  test("are waited for where none does; then the tool is called, or the cause is said", async () => {
+    const [call] = calls(await ask([prompt], [wait]));
+    expect(call).toMatchObject({ name: "wait_for_server", argumentsJson: '{"server":"demo"}' });
+    if (!call) return;
+    expect(calls(await ask([prompt, ...called(call, "ready")], [add, wait]))).toMatchObject([{ name: add.name }]);
+    const failed = await ask([prompt, ...called(call, "it cannot be started: no npx", true)], [wait]);
+    expect(calls(failed)).toEqual([]);
+    expect(failed.map((event) => (event.kind === "text" ? event.text : "")).join("")).toContain("no npx");
+  });
+
+  test("are not waited for where the person only asks what there is", async () => {
+    const asked: ModelMessage = { role: "user", content: [note, { type: "text", text: "what can you do?" }] };
+    expect(calls(await ask([asked], [wait]))).toEqual([]);
+  });
+});

@@ -12,7 +12,18 @@ import type {
 } from "../model.js";
 import { INTRODUCTION } from "./explain.js";
 import { bareName } from "./parameters.js";
-import { callOf, foundIn, isSearch, plan, searchCall, toolbox, underOwnName } from "./plan.js";
+import {
+  callOf,
+  foundIn,
+  isSearch,
+  isStartingNote,
+  isWait,
+  plan,
+  searchCall,
+  toolbox,
+  underOwnName,
+  waitCall,
+} from "./plan.js";
 
 /** It has no window: it looks at the last prompt and what came after it. */
 const ABILITIES = {
@@ -50,22 +61,33 @@ function answer(request: ModelRequest): Reply {
   const prompt = messages[lastUser];
   const { own, searching } = toolbox(messages, tools, lastUser);
   const said = [...introduction, ...reports(messages)];
-  const steps = prompt?.role === "user" ? plan(requestText(prompt.content), own, searching) : [];
+  const content = prompt?.role === "user" ? prompt.content : [];
+  const wanted = requestText(content);
+  const steps = prompt?.role === "user" ? plan(wanted, own, searching) : [];
   // Searches come before the plan stands. From then on every step made one call, so the results tell how far it has come.
   const results = messages.slice(lastUser + 1).flatMap((message) => (message.role === "tool" ? message.results : []));
-  const done = results.filter((result) => !isSearch(result));
+  const done = results.filter((result) => !isSearch(result) && !isWait(result));
   const step = steps[done.length];
   if (step === undefined) {
     if (said.length === 0) said.push("There is nothing more to do.");
     return { text: said.join("\n\n") };
   }
   const latest = messages.at(-1);
-  if (latest?.role === "tool" && latest.results.some((result) => result.isError && !isSearch(result))) {
+  if (
+    latest?.role === "tool" &&
+    latest.results.some((result) => result.isError && !isSearch(result) && !isWait(result))
+  ) {
     const left = steps.length - done.length;
     return { text: [...said, `I stopped there; ${left} of ${steps.length} steps were not run.`].join("\n\n") };
   }
-  if (step.kind === "explain") return { text: [...said, step.text].join("\n\n") };
   const callId = `offline-${callsSoFar(messages) + 1}`;
+  if (step.kind === "explain") {
+    const note = content.find((block) => block.type === "text" && isStartingNote(block.text));
+    const isWorthIt = note?.type === "text" && !step.isAsked && tools.some(isWait);
+    const wait = isWorthIt ? waitCall(note.text, wanted, messages.slice(lastUser), callId) : undefined;
+    if (wait) return { text: said.map((part) => `${part}\n\n`).join(""), call: wait };
+    return { text: [...said, step.text].join("\n\n") };
+  }
   const call =
     step.kind === "search" ? searchCall(step.query, callId) : callOf(step.tool, step.arguments, callId, searching);
   // What comes after the call is shown below this text, not behind it.
@@ -75,7 +97,8 @@ function answer(request: ModelRequest): Reply {
 function reports(messages: readonly ModelMessage[]): string[] {
   const latest = messages.at(-1);
   if (latest?.role !== "tool") return [];
-  return latest.results.map((result) =>
+  const told = latest.results.filter((result) => !isWait(result) || result.isError);
+  return told.map((result) =>
     isSearch(result) && !result.isError ? reportSearch(foundIn(result)) : report(underOwnName(result, messages)),
   );
 }
@@ -90,7 +113,7 @@ function requestText(content: readonly ContentBlock[]): string {
     .map((block) => {
       switch (block.type) {
         case "text":
-          return block.text;
+          return isStartingNote(block.text) ? "" : block.text;
         case "resource":
         case "resource_link":
           return quoted(pathOf(block.uri));

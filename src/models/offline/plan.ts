@@ -12,7 +12,8 @@ export type Step =
   | { readonly kind: "call"; readonly tool: ModelTool; readonly arguments: JsonObject }
   /** No offered tool fits well: others have to be looked for before anything is planned. */
   | { readonly kind: "search"; readonly query: string }
-  | { readonly kind: "explain"; readonly text: string };
+  /** `isAsked`: the person wanted to know, and no tool would do better. */
+  | { readonly kind: "explain"; readonly text: string; readonly isAsked?: true };
 
 /** Below these nothing fits. A tool whose arguments are all in the request needs less to be believed. */
 const THRESHOLDS = { complete: 1.1, empty: 1.3, incomplete: 1.2 };
@@ -64,7 +65,7 @@ function planOne(request: string, tools: readonly ModelTool[], { isOffered: canS
   if (isAboutTools(request) && best?.candidate.isNamed !== true) {
     return {
       request,
-      step: { kind: "explain", text: describeTools(tools, { isAsked: true, canSearch }) },
+      step: { kind: "explain", isAsked: true, text: describeTools(tools, { isAsked: true, canSearch }) },
       isSure: true,
     };
   }
@@ -151,7 +152,7 @@ interface Toolbox {
 }
 
 export function toolbox(messages: readonly ModelMessage[], tools: readonly ModelTool[], lastUser: number): Toolbox {
-  const own = tools.filter(({ name }) => name !== SEARCH_TOOLS && name !== CALL_TOOL);
+  const own = tools.filter(({ name }) => name !== SEARCH_TOOLS && name !== CALL_TOOL && name !== WAIT_FOR_SERVER);
   const isOffered = tools.some(({ name }) => name === SEARCH_TOOLS);
   const offered = new Set(tools.map(({ name }) => name));
   const found = new Map<string, ModelTool>();
@@ -163,6 +164,36 @@ export function toolbox(messages: readonly ModelMessage[], tools: readonly Model
     .flatMap((message) => (message.role === "assistant" ? message.toolCalls : []));
   const searched = new Set(calls.filter(isSearch).flatMap((call) => argumentOf(call, "query") ?? []));
   return { own, searching: { isOffered, found: [...found.values()], searched } };
+}
+
+const WAIT_FOR_SERVER = "wait_for_server";
+
+export function isWait({ name }: { readonly name: string }): boolean {
+  return name === WAIT_FOR_SERVER;
+}
+
+/** Tenon's own line before a prompt; it names the servers that still start. */
+const STARTING_NOTE = /^\[tenon: (?:this|these) MCP servers? (?:is|are) still starting: [^\n]*\]$/u;
+
+export function isStartingNote(text: string): boolean {
+  return STARTING_NOTE.test(text);
+}
+
+/** A wait for the next server that still starts, the one the request names first; undefined when all were waited for. */
+export function waitCall(
+  note: string,
+  request: string,
+  messages: readonly ModelMessage[],
+  callId: string,
+): ModelToolCall | undefined {
+  const calls = messages.flatMap((message) => (message.role === "assistant" ? message.toolCalls : []));
+  const waited = new Set(calls.filter(isWait).flatMap((call) => argumentOf(call, "server") ?? []));
+  const names = [...note.matchAll(/"((?:[^"\\]|\\.)*)" \(/gu)].map(([, name = ""]) => name);
+  const left = names.filter((name) => !waited.has(name));
+  const server = left.find((name) => request.toLowerCase().includes(name.toLowerCase())) ?? left[0];
+  return server === undefined
+    ? undefined
+    : { callId, name: WAIT_FOR_SERVER, argumentsJson: JSON.stringify({ server }) };
 }
 
 export function isSearch({ name }: { readonly name: string }): boolean {

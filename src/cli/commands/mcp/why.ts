@@ -1,12 +1,14 @@
 // `tenon mcp why`: why a tool is, or is not, offered to the model, and what to do about it.
 import { join } from "node:path";
+import { orAborted } from "../../../base/async/deadline.js";
 import { defined } from "../../../base/json/defined.js";
 import { type EffectiveConfig, type ReadyServer, tenonPaths } from "../../../config/index.js";
-import { createRuntime, type Model, type WhyAnswer } from "../../../index.js";
+import { createRuntime, type Model, type Session, type WhyAnswer, type World } from "../../../index.js";
 import { programOf } from "../../../session/index.js";
 import { type CatalogTool, DecisionFiles, decide, lockedServer, mcpToolId, NO_PATHS } from "../../../tools/index.js";
 import type { Run, Values } from "../../command.js";
 import { type CommandContext, print, printJson, readConfig } from "../../context.js";
+import { CLI_LIMITS } from "../../limits.js";
 import { personalGrants, secretResolver } from "../../secrets.js";
 import { progress } from "../../terminal/screen.js";
 import { visibleLine } from "../../terminal/text.js";
@@ -63,11 +65,24 @@ async function answerInSession(tool: string, prompt: string | undefined, context
       grants: personalGrants(world),
     });
     const session = runtime.createSession({ cwd });
-    await session.prompt(prompt ?? "/mcp"); // either waits for the servers
+    await session.configured;
+    await settled(session, world);
+    await session.prompt(prompt ?? "/mcp");
     return session.tools.why(tool);
   } finally {
     await world.files.remove(stateDir);
   }
+}
+
+/** A prompt does not wait for servers that failed the last time; a person who asks why does. */
+async function settled(session: Session, world: World): Promise<void> {
+  using deadline = world.deadline(CLI_LIMITS.whyMs);
+  const events = session.events();
+  while (session.servers.some(({ state }) => state === "connecting")) {
+    const next = await orAborted(events.next(), deadline.signal).catch(() => undefined);
+    if (!next || next.done) break;
+  }
+  await events.return?.();
 }
 
 /** The answer, or `not_approved` for a tool whose every call is refused or must be asked about anew. */
