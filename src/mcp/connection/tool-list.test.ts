@@ -80,10 +80,9 @@ describe("ToolList", () => {
   it("takes 300,000 notices in its stride", async () => {
     const { world, link, tools } = follow(versioned);
     await tools.load(never);
-    const before = process.cpuUsage();
+    const startMs = performance.now();
     for (let count = 0; count < 300_000; count++) link.announce(CHANGED);
-    const { user, system } = process.cpuUsage(before); // microseconds; on a busy machine the clock says little
-    expect(user + system).toBeLessThan(500_000);
+    expect(performance.now() - startMs).toBeLessThan(500);
     await world.advance(5_000);
     expect(link.asked).toHaveLength(2);
     expect(world.clock.pendingTimers).toBe(0);
