@@ -58,36 +58,44 @@ const entry = (name: string, behaviour: Behaviour) => scriptedAcpServer(name, be
 const HUNG: Behaviour = { serverName: "hung", steps: { start: [{ do: "never" }] } };
 const said = (client: AcpClient, sessionId: string) => JSON.stringify(client.updates(sessionId));
 
+/** How long the first turns of two sessions with one hung and one good server took to ask the model, in a new home. */
+async function firstTurnsMs(): Promise<readonly number[]> {
+  const began: number[] = [];
+  await inEditor(COMPATIBLE, async ({ client, provider, home }) => {
+    provider.replyWith(() => answerText("Hi."));
+    const warm = await client.newSession({ cwd: home.path });
+    await client.prompt(warm.sessionId, "hi"); // the first turn of a process loads more
+    const mcpServers = [entry("hung", HUNG), entry("good", { tools: [echoTool()] })];
+    for (let session = 0; session < 2; session++) {
+      const { sessionId } = await client.newSession({ cwd: home.path, mcpServers });
+      const atMs = performance.now();
+      const prompting = client.prompt(sessionId, "hi");
+      const request = await provider.awaitRequest(session + 1);
+      began.push(performance.now() - atMs);
+      expect(toolNamesIn(request)).toContain("mcp__good__echo");
+      expect(toolNamesIn(request)).toContain("wait_for_server");
+      expect(JSON.stringify(conversationIn(request))).toMatch(/still starting: [^\]]*hung/u);
+      await prompting;
+      await client.waitForUpdate(sessionId, (one) => /\\"hung\\" is still starting/u.test(JSON.stringify(one)));
+    }
+  });
+  return began;
+}
+
 scenario(
   ["N200"],
   "one hung server delays the first turn by 2.5 s at most, and no turn of a later session at all",
-  () =>
-    inEditor(COMPATIBLE, async ({ client, provider, home }) => {
-      provider.replyWith(() => answerText("Hi."));
-      const warm = await client.newSession({ cwd: home.path });
-      const idleAtMs = performance.now();
-      await client.prompt(warm.sessionId, "hi"); // the first turn of a process loads more
-      const idleMs = performance.now() - idleAtMs;
-      const mcpServers = [entry("hung", HUNG), entry("good", { tools: [echoTool()] })];
-      const began: number[] = [];
-      for (let session = 0; session < 2; session++) {
-        const { sessionId } = await client.newSession({ cwd: home.path, mcpServers });
-        const atMs = performance.now();
-        const prompting = client.prompt(sessionId, "hi");
-        const request = await provider.awaitRequest(session + 1);
-        began.push(performance.now() - atMs);
-        expect(toolNamesIn(request)).toContain("mcp__good__echo");
-        expect(toolNamesIn(request)).toContain("wait_for_server");
-        expect(JSON.stringify(conversationIn(request))).toMatch(/still starting: [^\]]*hung/u);
-        await prompting;
-        await client.waitForUpdate(sessionId, (one) => /\\"hung\\" is still starting/u.test(JSON.stringify(one)));
-      }
-      const [first = 0, second = 0] = began;
+  async () => {
+    const runs: string[] = [];
+    // Other work on a shared machine can delay one run; it does not delay three in a row.
+    for (let attempt = 1; attempt <= 3; attempt++) {
+      const [first = 0, second = 0] = await firstTurnsMs();
       expect(first).toBeGreaterThan(2_000);
-      const slackMs = Math.max(0, idleMs - 100); // a busy machine
-      expect(first).toBeLessThan(2_700 + slackMs);
-      expect(second).toBeLessThan(500 + slackMs);
-    }),
+      if (first < 2_700 && second < 500) return;
+      runs.push(`${first} ms, then ${second} ms`);
+    }
+    expect.fail(`the promise is broken three times in a row:\n${runs.join("\n")}`);
+  },
 );
 
 scenario(
