@@ -8,10 +8,10 @@ export const SESSION_LIMITS = {
   /** Log lines of a server shown on its running call: the last ones, each cut, and told at a pace a client can draw. */
   callLog: { lines: 20, lineChars: 500, everyMs: 100 },
   /**
-   * A turn waits for servers that start: for one whose usual time to be ready is known, that time by `factor` (short times
-   * vary more, so `leastMs` at least), for others `unknownMs`. They join later at the next model call.
+   * A turn waits for servers that start: for one whose usual time to be ready is known, that time by `factor`, for
+   * others `unknownMs`. They join later at the next model call.
    */
-  startWait: { factor: 1.5, leastMs: 1_000, mostMs: 5_000, unknownMs: 2_500 },
+  startWait: { factor: 1.5, mostMs: 5_000, unknownMs: 2_500 },
   /** Servers that start, as the model is told of them: so many by name, each name and what goes on cut. */
   startingNote: { named: 20, chars: 200 },
   /** The same for servers an entry calls required: without them the turn fails. */

@@ -110,7 +110,7 @@ test("a turn fails with the cause when a required server cannot be used, and tri
 });
 
 test("how long a turn waits follows how the server started before", async () => {
-  const { leastMs, mostMs, unknownMs, factor } = SESSION_LIMITS.startWait;
+  const { mostMs, factor } = SESSION_LIMITS.startWait;
   let delayMs = 2_000;
   const world = fakeWorld({ spawn: (...request) => spawnsServer(slowly(delayMs))(...request) });
   const began = async (advanceMs: readonly number[]) => {
@@ -141,8 +141,15 @@ test("how long a turn waits follows how the server started before", async () => 
   await long.close(); // closed before it was ready
   const hung = await began([0, 10]);
   expect(hung.seen[1]).toBe(true);
+  delayMs = 100;
   await hung.close();
-  expect(leastMs).toBeLessThan(unknownMs);
+  const quick = await began([0, 110]); // still not waited for, but ready this time
+  expect(quick.seen).toEqual([true, true]);
+  await quick.close();
+  delayMs = 20_000;
+  const short = await began([100 * factor - 10, 20]); // a short time has no minimum
+  expect(short.seen).toEqual([false, true]);
+  await short.close();
 });
 
 test("another treatment of a server's tools needs no new connection", async () => {

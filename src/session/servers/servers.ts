@@ -172,11 +172,11 @@ export class SessionServers {
   }
 
   async #startWaitMs(connection: ServerConnection): Promise<number> {
-    const { factor, leastMs, mostMs, unknownMs } = SESSION_LIMITS.startWait;
+    const { factor, mostMs, unknownMs } = SESSION_LIMITS.startWait;
     if (!isStarting(connection)) return 0;
     const known = await this.#starts.get(connection);
     if (!known) return unknownMs;
-    return known.readyMs === undefined ? 0 : Math.min(mostMs, Math.max(leastMs, known.readyMs * factor));
+    return known.readyMs === undefined ? 0 : Math.min(mostMs, known.readyMs * factor);
   }
 
   /** How it starts is read now, so that no prompt waits for the disk, and written when it is known. */
