@@ -171,6 +171,8 @@ const INVALID_PARAMS = -32602;
 const INTERNAL = -32603;
 const AUTH_REQUIRED = -32000;
 const NOT_FOUND = -32002;
+const ACCESS_DENIED = -32003;
+const ACCESS_LIMITED = -32004;
 
 const WIRE_CODES: Readonly<Record<ErrorCode, number>> = {
   internal: INTERNAL,
@@ -216,6 +218,13 @@ const WIRE_CODES: Readonly<Record<ErrorCode, number>> = {
   "session.closed": NOT_FOUND,
   "session.not_recorded": INTERNAL,
   "session.invalid_request": INVALID_PARAMS,
+  "session.superseded": INTERNAL,
+  "session.gave_up": INTERNAL,
+  "session.prompt_conflict": INVALID_PARAMS,
+  "access.denied": ACCESS_DENIED,
+  "access.limited": ACCESS_LIMITED,
+  "store.unavailable": INTERNAL,
+  "gateway.unreachable": INTERNAL,
 };
 
 function toRequestError(thrown: unknown): RequestError {

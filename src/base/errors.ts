@@ -115,6 +115,34 @@ export const ERROR_CODES = {
     cause: "A session was asked for with malformed parameters.",
     recovery: "Correct what it names.",
   },
+  "session.superseded": {
+    cause: "Another process owns the session now, so this one may write nothing more into it.",
+    recovery: "Nothing to do: clients are connected to its new owner.",
+  },
+  "session.gave_up": {
+    cause: "A turn was continued three times in a row without getting any further.",
+    recovery: "Look at what its last calls did, then send the prompt again.",
+  },
+  "session.prompt_conflict": {
+    cause: "The id of a prompt was used before, for another prompt.",
+    recovery: "Give every prompt an id of its own.",
+  },
+  "access.denied": {
+    cause: "The token of the client does not have the scope that the request needs.",
+    recovery: "Use a token with that scope: `tenon gateway token create --scopes …`.",
+  },
+  "access.limited": {
+    cause: "The client has more connections, or sends more requests, than the gateway allows.",
+    recovery: "Wait as long as the message says, then send it again.",
+  },
+  "store.unavailable": {
+    cause: "The store of the sessions cannot be reached.",
+    recovery: "Check the store; what waits goes on when it is back.",
+  },
+  "gateway.unreachable": {
+    cause: "No gateway answers, or the connection to it was lost.",
+    recovery: "Start one with `tenon gateway run`, or check the address and your network connection.",
+  },
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_CODES;

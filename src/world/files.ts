@@ -4,6 +4,7 @@ import * as fs from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, relative, sep } from "node:path";
 import { contained } from "../base/async/scope.js";
+import { defined } from "../base/json/defined.js";
 import { hasErrorCode } from "../base/message.js";
 import { type EntryKind, type Files, sharedLog, type Watch } from "../base/ports/world.js";
 import { guardian } from "./guardian.js";
@@ -22,7 +23,8 @@ export const files: Files = {
       const realPath = await disk.realpath(path);
       const found = await disk.stat(realPath);
       const kind = found.isFile() ? "file" : found.isDirectory() ? "folder" : "other";
-      return { realPath, kind, bytes: found.size, mode: found.mode & 0o777 };
+      const foreignOwner = process.getuid === undefined || process.getuid() === found.uid ? undefined : found.uid;
+      return { realPath, kind, bytes: found.size, mode: found.mode & 0o777, ...defined({ foreignOwner }) };
     }),
 
   // EINVAL (UNKNOWN on Windows): there is something, and it is no link.

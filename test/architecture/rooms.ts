@@ -12,7 +12,19 @@ export interface Room {
 }
 
 const ACP_SDK = "@agentclientprotocol/sdk";
-const EVERY_ROOM = ["mcp", "models", "tools", "config", "builtin", "engine", "session", "acp", "world", "index"];
+const EVERY_ROOM = [
+  "mcp",
+  "models",
+  "tools",
+  "config",
+  "builtin",
+  "engine",
+  "session",
+  "acp",
+  "gateway",
+  "world",
+  "index",
+];
 
 /** `index` is the file `src/index.ts`, the embedder's door. */
 export const ROOMS: Readonly<Record<string, Room>> = {
@@ -25,6 +37,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   engine: { rooms: ["base", "models", "tools"] },
   session: { rooms: ["base", "mcp", "config", "tools", "builtin", "models", "engine"] },
   acp: { rooms: ["base", "session"], types: ["mcp", "tools", "engine"], packages: [ACP_SDK] },
+  gateway: { rooms: ["base", "session", "acp"], types: ["mcp", "tools", "config", "engine"] },
   world: { rooms: ["base"], packages: ["@opentelemetry/api"], isWorldly: true },
   index: { rooms: ["base", "session", "config", "tools", "mcp", "models", "world"] },
   testing: { rooms: ["base", "mcp", "acp", "world"], packages: [ACP_SDK, "zod"], isWorldly: true },

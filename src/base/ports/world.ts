@@ -92,6 +92,8 @@ export interface FoundPath {
   readonly bytes: number;
   /** Permission bits. */
   readonly mode: number;
+  /** The number of the user it belongs to, where that is not the user of this process. */
+  readonly foreignOwner?: number;
 }
 
 /** What lies at a path itself: a link is a link, whatever it leads to. */
