@@ -2,7 +2,7 @@
 import { readdirSync } from "node:fs";
 import { PassThrough, Readable, Writable } from "node:stream";
 import { agent, methods, ndJsonStream } from "@agentclientprotocol/sdk";
-import { Front, loadAgent } from "../../src/acp/index.js";
+import { Front, HostAccess, loadAgent } from "../../src/acp/index.js";
 import { uuidV7 } from "../../src/base/id.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json/json.js";
 import { LineSplitter } from "../../src/base/json/ndjson.js";
@@ -65,7 +65,7 @@ function startTenon({ toAgent, fromAgent }: Client): () => number {
     start: (stream, takePromised) => {
       loadAgent().then(
         ({ createAgent }) =>
-          createAgent({ host: runtime, promised: takePromised(), send: stream.send }).connect(stream),
+          createAgent({ access: new HostAccess(runtime), promised: takePromised(), send: stream.send }).connect(stream),
         fail,
       );
     },

@@ -1,7 +1,7 @@
 // The agents of the stream bench, over stdio: Tenon as it is, the bare SDK, and one by hand. All stream what the prompt asks for.
 import { Readable, Writable } from "node:stream";
 import { agent, methods, ndJsonStream } from "@agentclientprotocol/sdk";
-import { Front, loadAgent } from "../../src/acp/index.js";
+import { Front, HostAccess, loadAgent } from "../../src/acp/index.js";
 import { uuidV7 } from "../../src/base/id.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json/json.js";
 import { LineSplitter } from "../../src/base/json/ndjson.js";
@@ -53,7 +53,7 @@ function runTenon(): void {
     start: (stream, takePromised) => {
       loadAgent().then(
         ({ createAgent }) =>
-          createAgent({ host: runtime, promised: takePromised(), send: stream.send })
+          createAgent({ access: new HostAccess(runtime), promised: takePromised(), send: stream.send })
             .onRequest(
               "_bench/cpu",
               () => ({}),

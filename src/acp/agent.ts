@@ -3,7 +3,7 @@ import { type AgentApp, agent, methods, RequestError } from "@agentclientprotoco
 import { type ErrorCode, TenonError, toTenonError } from "../base/errors.js";
 import { isJsonObject } from "../base/json/json.js";
 import { readTraceContext } from "../base/ports/trace.js";
-import type { SessionHost } from "../session/index.js";
+import type { SessionAccess } from "./access.js";
 import {
   Authentication,
   abilitiesOf,
@@ -24,7 +24,7 @@ import {
 import type { FrontStream } from "./front.js";
 import { givenMeta } from "./options.js";
 import { MCP_MESSAGE } from "./ports.js";
-import { listSessions, mcpStatus, OpenSessions } from "./sessions.js";
+import { listSessions, OpenSessions } from "./sessions.js";
 
 /** A session whose id the front gave out before this agent was loaded. */
 export interface PromisedSession {
@@ -33,7 +33,7 @@ export interface PromisedSession {
 }
 
 export interface AgentOptions {
-  readonly host: SessionHost;
+  readonly access: SessionAccess;
   readonly promised?: readonly PromisedSession[];
   /** Where this agent is a program: how its log-in is started in a terminal. */
   readonly setup?: SetupCommand;
@@ -47,9 +47,9 @@ const SET_TITLE = "session/set_title";
 const STATUS = "session/status";
 
 /** Serves one connection: when it closes, so do the sessions opened over it. */
-export function createAgent({ host, promised: earlier = [], setup, send }: AgentOptions): AgentApp {
-  const sessions = new OpenSessions(host, send);
-  const auth = new Authentication(host);
+export function createAgent({ access, promised: earlier = [], setup, send }: AgentOptions): AgentApp {
+  const sessions = new OpenSessions(access, send);
+  const auth = new Authentication(access);
   const promised = [...earlier];
   const m = methods.agent;
   /** For requests that may use a key. */
@@ -64,13 +64,15 @@ export function createAgent({ host, promised: earlier = [], setup, send }: Agent
     .onConnect((connection) => {
       sessions.connected(connection);
     })
-    .onRequest(m.initialize, ({ params }) => {
+    .onRequest(m.initialize, async ({ params }) => {
       sessions.abilities.set(abilitiesOf(params.clientCapabilities));
       // Only now, since their servers are told what the client can be asked. `initialize` may be said again.
-      for (const { id, request } of promised.splice(0)) sessions.open(request, id);
+      for (const { id, request } of promised.splice(0)) await sessions.open(request, id);
       return introduction(params, setup);
     })
-    .onRequest(m.session.new, readNew, ({ params }) => loggedIn(() => opened(sessions.open(params), params)))
+    .onRequest(m.session.new, readNew, ({ params }) =>
+      loggedIn(async () => opened(await sessions.open(params), params)),
+    )
     .onRequest(m.session.load, readStored, ({ params }) =>
       loggedIn(async () => settingsOf(await sessions.load(params, { isReplayed: true }), params)),
     )
@@ -78,31 +80,31 @@ export function createAgent({ host, promised: earlier = [], setup, send }: Agent
       loggedIn(async () => settingsOf(await sessions.load(params, { isReplayed: false }), params)),
     )
     .onRequest(FORK, readStored, ({ params }) => loggedIn(async () => opened(await sessions.fork(params), params)))
-    .onRequest(m.session.list, ({ params }) => guarded(() => listSessions(host, params)))
+    .onRequest(m.session.list, ({ params }) => guarded(() => listSessions(access, params)))
     .onRequest(m.session.delete, ({ params }) => guarded(() => sessions.delete(params.sessionId)))
     .onRequest(m.session.prompt, ({ params, signal }) =>
       loggedIn(() =>
-        inTraceOf(params, host, () => sessions.prompt(params.sessionId, params.prompt.map(toBlock), signal)),
+        inTraceOf(params, access, () => sessions.prompt(params.sessionId, params.prompt.map(toBlock), signal)),
       ),
     )
-    .onRequest(m.session.close, ({ params }) => guarded(() => sessions.end(params.sessionId)))
+    .onRequest(m.session.close, ({ params }) => guarded(() => sessions.leave(params.sessionId, "closed")))
     .onNotification(m.session.cancel, ({ params }) => sessions.cancel(params.sessionId))
     .onNotification(
       MCP_MESSAGE,
       (params: unknown) => params,
       ({ params }) => sessions.messages.hear(params),
     )
-    .onRequest(MCP_STATUS, readId, ({ params }) => guarded(() => mcpStatus(host.get(params))))
+    .onRequest(MCP_STATUS, readId, ({ params }) => guarded(() => sessions.status(params)))
     .onRequest(SET_MCP_SERVERS, readServers, ({ params: { id, given } }) =>
       guarded(async () => ({ ...(await sessions.setServers(id, given)), notices: given.notices })),
     );
-  return withSettings(app, { host, sessions, auth });
+  return withSettings(app, { access, sessions, auth });
 }
 
 /** What is set beside the conversation: log-in, modes and options, titles. */
 function withSettings(
   app: AgentApp,
-  { host, sessions, auth }: { host: SessionHost; sessions: OpenSessions; auth: Authentication },
+  { access, sessions, auth }: { access: SessionAccess; sessions: OpenSessions; auth: Authentication },
 ): AgentApp {
   const m = methods.agent;
   return app
@@ -117,13 +119,13 @@ function withSettings(
       guarded(async () => ({ configOptions: await sessions.set(params.sessionId, params.configId, params.value) })),
     )
     .onRequest(SET_TITLE, readTitle, ({ params: { id, title } }) =>
-      guarded(async () => ({ title: await host.setTitle(id, title) })),
+      guarded(async () => ({ title: await access.setTitle(id, title) })),
     )
-    .onRequest(STATUS, readId, ({ params }) => guarded(() => ({ status: host.statusOf(params) })));
+    .onRequest(STATUS, readId, ({ params }) => guarded(() => ({ status: access.statusOf(params) })));
 }
 
 /** A client that traces says so in `_meta`: what the turn does belongs to its trace. */
-function inTraceOf<T>(params: { readonly _meta?: unknown }, { world }: SessionHost, run: () => T): T {
+function inTraceOf<T>(params: { readonly _meta?: unknown }, { world }: SessionAccess, run: () => T): T {
   const meta = params._meta;
   const context = isJsonObject(meta) ? readTraceContext(meta) : undefined;
   return context && world.telemetry ? world.telemetry.adopt(context, run) : run();

@@ -1,6 +1,7 @@
 // The door of the ACP room. Nothing here loads the SDK until `createAgent` is asked for through `loadAgent`.
 import type * as agent from "./agent.js";
 
+export { HostAccess, type OpenedSession, type SessionAccess, type SessionHandle } from "./access.js";
 export type { AgentOptions, PromisedSession } from "./agent.js";
 export type { SetupCommand } from "./capabilities.js";
 export { Front, type FrontOptions, type FrontStream } from "./front.js";

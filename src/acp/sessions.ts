@@ -8,13 +8,13 @@ import { defined } from "../base/json/defined.js";
 import type { ContentBlock } from "../base/text/content.js";
 import {
   type GivenServers,
+  type PromptResult,
   SETTINGS,
   type ServerStatus,
-  type Session,
   type SessionEvent,
-  type SessionHost,
   type SettingsView,
 } from "../session/index.js";
+import type { SessionAccess, SessionHandle } from "./access.js";
 import { abilitiesOf, type ClientAbilities } from "./capabilities.js";
 import type { SessionRequest, StoredSessionRequest } from "./from-client.js";
 import type { FrontStream } from "./front.js";
@@ -24,7 +24,7 @@ import { RepeatedFailures, toUpdates } from "./to-client.js";
 import { toAcpBlock } from "./tool-call.js";
 
 interface Relay {
-  readonly session: Session;
+  readonly session: SessionHandle;
   /** Sends an update of its own, before or between those of the session. */
   readonly send: (update: acp.SessionUpdate) => Promise<void> | undefined;
   /** What the session tells is relayed from now on. */
@@ -40,7 +40,7 @@ export class OpenSessions {
   /** Requests to the client's own servers. */
   readonly messages: McpMessages = new McpMessages();
   readonly #terminals: TerminalTrust;
-  readonly #host: SessionHost;
+  readonly #access: SessionAccess;
   readonly #write: FrontStream["send"] | undefined;
   readonly #scope: Scope;
   readonly #relays = new Map<string, Relay>();
@@ -48,11 +48,11 @@ export class OpenSessions {
   #isOver = false;
 
   /** `write`: past the SDK, where there is such a way. */
-  constructor(host: SessionHost, write?: FrontStream["send"]) {
-    this.#host = host;
+  constructor(access: SessionAccess, write?: FrontStream["send"]) {
+    this.#access = access;
     this.#write = write;
-    this.#scope = new Scope(host.world.log);
-    this.#terminals = new TerminalTrust(host.world);
+    this.#scope = new Scope(access.world.log);
+    this.#terminals = new TerminalTrust(access.world);
   }
 
   connected(connection: acp.AgentConnection): void {
@@ -60,17 +60,17 @@ export class OpenSessions {
     this.#scope.run("close with the connection", async () => {
       await connection.closed.catch(() => undefined);
       this.#isOver = true;
-      await Promise.all([...this.#relays.keys()].map((id) => this.close(id)));
+      await Promise.all([...this.#relays.keys()].map((id) => this.leave(id, "lost")));
     });
   }
 
   /** `promisedId`: it was given out before this agent was loaded, and so were the settings that are certain. */
-  open(request: SessionRequest, promisedId?: string): string {
-    const session = this.#host.createSession({
+  async open(request: SessionRequest, promisedId?: string): Promise<string> {
+    const session = await this.#access.create({
       ...request,
       ...defined({ id: promisedId, isPromised: promisedId === undefined ? undefined : true }),
     });
-    this.#take(session, promisedId === undefined ? session.settings : EARLY_SETTINGS).begin();
+    (await this.#take(session, promisedId === undefined ? session.settings : EARLY_SETTINGS)).begin();
     return session.id;
   }
 
@@ -94,8 +94,8 @@ export class OpenSessions {
 
   /** Resolves once the client has the conversation so far: all of it, or nothing where it is not to be replayed. */
   async load(request: StoredSessionRequest, { isReplayed }: { readonly isReplayed: boolean }): Promise<string> {
-    const { session, history } = await this.#host.loadSession(request);
-    const { send, begin } = await this.#takeLate(session);
+    const { session, history } = await this.#access.load(request);
+    const { send, begin } = await this.#take(session);
     const abilities = this.abilities.value ?? abilitiesOf();
     if (isReplayed) for (const update of replayUpdates(history, abilities)) await send(update);
     begin();
@@ -103,28 +103,25 @@ export class OpenSessions {
   }
 
   async fork(request: StoredSessionRequest): Promise<string> {
-    const { session } = await this.#host.forkSession(request);
-    (await this.#takeLate(session)).begin();
+    const session = await this.#access.fork(request);
+    (await this.#take(session)).begin();
     return session.id;
   }
 
   async delete(id: string): Promise<void> {
     this.cancel(id);
     this.#relays.delete(id);
-    await this.#host.deleteSession(id);
+    await this.#access.delete(id);
   }
 
-  /** While the session was being read the client may have gone, and nobody would ever close it. */
-  async #takeLate(session: Session): Promise<Relay> {
-    if (!this.#isOver) return this.#take(session);
-    await session.close();
-    throw new TenonError("session.closed", "the client is gone");
-  }
-
-  /** From now on the session belongs to this connection. */
-  #take(session: Session, told: SettingsView = session.settings): Relay {
+  /** From now on the session is this connection's. While it was opened the client may have gone: nobody would ever leave it. */
+  async #take(session: SessionHandle, told: SettingsView = session.settings): Promise<Relay> {
     const connection = this.#connection;
     if (!connection) throw new TenonError("internal", "a session was asked for before the connection was up");
+    if (this.#isOver) {
+      await this.#access.leave(session, "lost");
+      throw new TenonError("session.closed", "the client is gone");
+    }
     const known = this.abilities.value;
     if (known) this.#attach(session, connection, known);
     const events = session.events();
@@ -135,7 +132,7 @@ export class OpenSessions {
       send: (update) => this.#send(session.id, update),
       // On a later turn of the event loop: no update may overtake the answer that tells the client the session's id.
       begin: () => {
-        this.#host.world.after(0, () => {
+        this.#access.world.after(0, () => {
           this.#scope.run(`relay ${session.id}`, (signal) => this.#relay(relay, events, connection, signal));
         });
       },
@@ -182,16 +179,16 @@ export class OpenSessions {
     this.#relays.get(id)?.session.cancel();
   }
 
-  /** By the client's own word, which takes back what runs; a client that is gone has said nothing of the kind. */
-  async end(id: string): Promise<void> {
-    this.cancel(id);
-    await this.close(id);
+  /** By the client's own word, or because it is gone. */
+  async leave(id: string, cause: "closed" | "lost"): Promise<void> {
+    const { session } = this.#find(id);
+    this.#relays.delete(id);
+    await this.#access.leave(session, cause);
   }
 
-  async close(id: string): Promise<void> {
-    this.#find(id);
-    this.#relays.delete(id);
-    await this.#host.closeSession(id);
+  /** Where the servers of an open session stand. */
+  async status(id: string): Promise<McpStatus> {
+    return await mcpStatus(this.#find(id).session);
   }
 
   #find(id: string): Relay {
@@ -238,7 +235,7 @@ export class OpenSessions {
     event: SessionEvent,
     { error, abilities }: { readonly error: unknown; readonly abilities: ClientAbilities },
   ): void {
-    const { log } = this.#host.world;
+    const { log } = this.#access.world;
     const stack = error instanceof Error ? error.stack : undefined;
     log.error("acp.event_lost", { session: session.id, kind: event.kind, error: messageOf(error), stack });
     const text = `An update of this session ("${event.kind}") could not be shown: ${messageOf(error)}`;
@@ -248,8 +245,8 @@ export class OpenSessions {
     });
   }
 
-  #attach(session: Session, { client }: acp.AgentConnection, abilities: ClientAbilities): void {
-    const { world } = this.#host;
+  #attach(session: SessionHandle, { client }: acp.AgentConnection, abilities: ClientAbilities): void {
+    const { world } = this.#access;
     const { messages } = this;
     const terminals = { trust: this.#terminals, tell: (words: string) => session.notice("warning", words) };
     session.attach(sessionPorts(client, { sessionId: session.id, abilities, messages, terminals, world }));
@@ -266,7 +263,7 @@ export class OpenSessions {
     try {
       await this.#connection?.client.notify(methods.client.session.update, { sessionId, update });
     } catch (error) {
-      this.#host.world.log.warn("acp.update_lost", { session: sessionId, error: messageOf(error) });
+      this.#access.world.log.warn("acp.update_lost", { session: sessionId, error: messageOf(error) });
     }
   }
 }
@@ -306,12 +303,10 @@ function merged(
 }
 
 export async function listSessions(
-  host: SessionHost,
+  access: SessionAccess,
   { cwd, cursor }: Pick<acp.ListSessionsRequest, "cwd" | "cursor">,
 ): Promise<acp.ListSessionsResponse> {
-  const { sessions, nextCursor } = await host.listSessions(
-    defined({ cwd: cwd ?? undefined, cursor: cursor ?? undefined }),
-  );
+  const { sessions, nextCursor } = await access.list(defined({ cwd: cwd ?? undefined, cursor: cursor ?? undefined }));
   const infos = sessions.map(({ id, additionalDirectories: more, updatedMs, ...shown }) => ({
     sessionId: id,
     ...shown,
@@ -322,7 +317,7 @@ export async function listSessions(
 }
 
 /** Of the whole session. In ACP the kinds of tokens are apart from each other, and the total is their sum; here input means all of it. */
-function usageOf({ inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens }: Session["usage"]): object {
+function usageOf({ inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens }: PromptResult["usage"]): object {
   const cached = (cachedInputTokens ?? 0) + (cacheWriteTokens ?? 0);
   const fresh = Math.max(0, inputTokens - cached);
   return {
@@ -344,7 +339,7 @@ export interface McpStatus {
 }
 
 /** Waits for the configuration: before it is read, nobody can say which servers there are. */
-export async function mcpStatus(session: Session): Promise<McpStatus> {
+async function mcpStatus(session: SessionHandle): Promise<McpStatus> {
   await session.configured;
   const tools = session.tools.list();
   const toolsOf = (server: string) =>

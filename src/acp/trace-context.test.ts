@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { SessionHost } from "../session/index.js";
 import { fakeWorld } from "../testing/index.js";
 import { nodeWorld } from "../world/index.js";
+import { HostAccess } from "./access.js";
 import { createAgent } from "./agent.js";
 
 const PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
@@ -21,7 +22,7 @@ test("the trace of a prompt is that of its turn, and of no other", async () => {
     },
   };
   const host = new SessionHost({ world, model, stateDir: "/state", client: { name: "t", version: "1" } });
-  const connection = client({ name: "c" }).connect(createAgent({ host }));
+  const connection = client({ name: "c" }).connect(createAgent({ access: new HostAccess(host) }));
   const { agent } = connection;
   await agent.request(methods.agent.initialize, { protocolVersion: 1, clientCapabilities: {} });
   const { sessionId } = await agent.request(methods.agent.session.new, { cwd: "/p", mcpServers: [] });

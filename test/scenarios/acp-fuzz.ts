@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
-import { Front, loadAgent } from "../../src/acp/index.js";
+import { Front, HostAccess, loadAgent } from "../../src/acp/index.js";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../src/base/json/json.js";
 import { LineSplitter } from "../../src/base/json/ndjson.js";
 import { createRuntime, nodeWorld, type SessionHost, type World } from "../../src/index.js";
@@ -107,7 +107,9 @@ class FuzzedAgent {
       start: (stream, takePromised) => {
         loadAgent().then(
           ({ createAgent }) =>
-            createAgent({ host: this.#host, promised: takePromised(), send: stream.send }).connect(stream),
+            createAgent({ access: new HostAccess(this.#host), promised: takePromised(), send: stream.send }).connect(
+              stream,
+            ),
           (error: unknown) => onProblem(describe(error)),
         );
       },

@@ -1,7 +1,7 @@
 // `tenon chat`: composes the agent in-process and hands it to the terminal client.
 
 import { basename } from "node:path";
-import { loadAgent } from "../../acp/index.js";
+import { HostAccess, loadAgent } from "../../acp/index.js";
 import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import { type EffectiveConfig, problemText, readyServers } from "../../config/index.js";
@@ -29,11 +29,12 @@ export async function runChatCommand(
   });
   if (!mayGoOn(config, json)) return EXIT.config;
   const { createAgent } = await loadAgent();
+  const agent = createAgent({ access: new HostAccess(host) });
   const isTty = process.stdin.isTTY === true && process.stdout.isTTY === true;
   const stop = () => host.close(LIMITS.exitGrace);
   for (const signal of ["SIGTERM", "SIGHUP"] as const) process.on(signal, () => exitAfter(stop, EXIT.interrupted));
   const code = await runChat({
-    agent: trace ? tappedAgent(createAgent({ host }), acpTap(trace)) : createAgent({ host }),
+    agent: trace ? tappedAgent(agent, acpTap(trace)) : agent,
     cwd: process.cwd(),
     slowServers: slowServers(config),
     ...defined({ prompt }),

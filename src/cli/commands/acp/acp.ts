@@ -5,6 +5,7 @@ import {
   Front,
   type FrontOptions,
   type FrontStream,
+  HostAccess,
   loadAgent,
   type PromisedSession,
   type SetupCommand,
@@ -106,7 +107,7 @@ async function serve(
   const { createAgent } = await loadAgent();
   await new Promise(setImmediate);
   const { host } = await compose(options);
-  createAgent({ host, setup, promised: takePromised(), send: stream.send }).connect(stream);
+  createAgent({ access: new HostAccess(host), setup, promised: takePromised(), send: stream.send }).connect(stream);
   const tellSessions = ({ message, stack }: Error) => {
     host.world.log.error("process.uncaught", { error: message, stack });
     const text = `Tenon met an internal error and goes on: ${message}. Report it with the log of this run.`;

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { loadAgent } from "../../../acp/index.js";
+import { HostAccess, loadAgent } from "../../../acp/index.js";
 import { sleep } from "../../../base/async/deadline.js";
 import { messageOf, TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
@@ -51,7 +51,7 @@ async function replayRecording(recording: Recording, context: CommandContext): P
     const models = await configuredModels(config, world, async () => undefined);
     const { createAgent } = await loadAgent();
     const host = createRuntime({ world, model: models.first, models, config: {} });
-    createAgent({ host }).connect(replayer.client.stream);
+    createAgent({ access: new HostAccess(host) }).connect(replayer.client.stream);
     try {
       return await replayer.run();
     } finally {
