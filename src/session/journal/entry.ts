@@ -2,12 +2,12 @@
 
 import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
-import type { JsonValue } from "../../base/json/json.js";
+import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import type { ContentBlock } from "../../base/text/content.js";
 import type { MarkedContent } from "../../base/text/marking.js";
 import type { BuiltinPresentation, PlanEntry } from "../../builtin/index.js";
 import type { CallSubject, CompactionEvent, StopReason, TranscriptChange, TurnEvent } from "../../engine/index.js";
-import type { ModelMessage } from "../../models/index.js";
+import type { ModelMessage, ModelToolCall, ModelUsage } from "../../models/index.js";
 import type { LastingCall, ToolOrigin } from "../../tools/index.js";
 import type { OutsideRead } from "../permission/guards.js";
 
@@ -21,7 +21,19 @@ export interface JournalHeader {
   readonly t: number;
   /** The session this one began as a copy of. */
   readonly forkedFrom?: string;
+  /** What its client calls it, to find it again. */
+  readonly label?: string;
 }
+
+/** The client of a gateway that did something, as the gateway knows it: never as the client calls itself. */
+export interface ClientName {
+  readonly client: string;
+  /** For people. */
+  readonly name: string;
+}
+
+/** What kind of question it is: each has answers of its own. */
+export type QuestionKind = "permission" | "trust" | "sampling" | "elicitation" | "person";
 
 /** A compaction without what it was made from: the change of the transcript says that. */
 export type RecordedCompaction =
@@ -60,7 +72,19 @@ export type JournalEntry =
       readonly turn: number;
       readonly content: readonly ContentBlock[];
       readonly isCommand?: boolean;
+      /** Of the client's choice: a prompt that is sent again under the same id is not run again. */
+      readonly promptId?: string;
+      readonly by?: ClientName;
     }
+  /** A prompt that waits for its turn: `prompt` follows with the same id, or `unqueued`. */
+  | {
+      readonly kind: "queued";
+      readonly promptId: string;
+      readonly by?: ClientName;
+      readonly content: readonly ContentBlock[];
+    }
+  /** It was taken back before its turn. */
+  | { readonly kind: "unqueued"; readonly promptId: string }
   | { readonly kind: "text" | "thought"; readonly text: string }
   /** The model began to write a call; then comes `call`, or `dropped`. */
   | { readonly kind: "announced"; readonly toolCallId: string; readonly subject: CallSubject }
@@ -79,7 +103,32 @@ export type JournalEntry =
   | { readonly kind: "note"; readonly toolCallId: string; readonly content: readonly ContentBlock[] }
   | ({ readonly kind: "outcome" } & Omit<EventOf<"call_ended">, "kind">)
   | { readonly kind: "plan"; readonly entries: readonly PlanEntry[] }
-  | EventOf<"usage" | "stopped">
+  /** The model's answer as a whole, before its calls run. `announced`: the provider's call ids and those that people were shown. */
+  | {
+      readonly kind: "answer";
+      readonly turn: number;
+      readonly text: string;
+      readonly toolCalls: readonly ModelToolCall[];
+      readonly providerData?: JsonObject;
+      readonly announced?: Readonly<Record<string, string>>;
+    }
+  | {
+      readonly kind: "question";
+      readonly id: string;
+      readonly of: QuestionKind;
+      readonly turn?: number;
+      readonly toolCallId?: string;
+      readonly shown: JsonValue;
+    }
+  /** Without `by`: withdrawn, expired, or nobody was there. Of an elicitation only the action, never what was filled in. */
+  | { readonly kind: "answered"; readonly id: string; readonly answer: JsonValue; readonly by?: ClientName }
+  /** Another owner goes on with the turn. `attempt` counts those in a row without a new outcome or answer. */
+  | { readonly kind: "continued"; readonly turn: number; readonly attempt: number; readonly reason: string }
+  /** The turn was left on purpose: the next `continued` does not count. */
+  | { readonly kind: "drained"; readonly turn: number }
+  /** `session`: what the whole session has used, so that the record can be shown without those before it. */
+  | (EventOf<"usage"> & { readonly session?: ModelUsage })
+  | EventOf<"stopped">
   | { readonly kind: "compaction"; readonly event: RecordedCompaction }
   /** `notes`: the calls whose notes are part of the prompt that was added. */
   | { readonly kind: "transcript"; readonly change: RecordedChange; readonly notes?: readonly string[] }

@@ -1,4 +1,6 @@
 // What a journal comes to: the conversation for people, the one for the model, and how what was under way is brought to an end.
+
+import { createHash } from "node:crypto";
 import { ERROR_CODES, type ErrorCode, TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject, JsonValue } from "../../base/json/json.js";
@@ -10,6 +12,7 @@ import {
   type CallSubject,
   NO_USAGE,
   resolved,
+  type StopReason,
   Transcript,
   type TurnEvent,
   transcriptProblems,
@@ -26,6 +29,30 @@ export interface RestoredTask extends OpenTask {
   /** Begun by the session this one was copied from, which waits for it too: it is not this one's to take back. */
   readonly isBorrowed?: boolean;
 }
+
+/** A prompt that has an id, and what became of it. */
+export interface KnownPrompt {
+  readonly turn: number;
+  /** Tells whether a prompt with the same id has the same content: see `contentHash`. */
+  readonly hash: string;
+  /** Missing while its turn is open. */
+  readonly end?: PromptEnd;
+}
+
+export type PromptEnd =
+  | { readonly stopReason: StopReason; readonly usage: ModelUsage }
+  | { readonly error: TenonError };
+
+export type QueuedPrompt = Omit<EntryOf<"queued">, "kind">;
+export type OpenQuestion = Omit<EntryOf<"question">, "kind">;
+
+/** A turn that has begun and not ended, with its records from its prompt on. */
+export interface OpenTurnRecords {
+  readonly turn: number;
+  readonly records: readonly JournalEntry[];
+}
+
+type EntryOf<Kind extends JournalEntry["kind"]> = Extract<JournalEntry, { readonly kind: Kind }>;
 
 /** What a session goes on from. */
 export interface Restored {
@@ -46,6 +73,19 @@ export interface Restored {
   readonly called: readonly CatalogTool[];
   /** What the model is to be told with the next prompt. */
   readonly notes: readonly Note[];
+  /** By their ids. */
+  readonly prompts: ReadonlyMap<string, KnownPrompt>;
+  /** Those that wait for their turn, the first one first. */
+  readonly queued: readonly QueuedPrompt[];
+  /** Those that nobody has answered. */
+  readonly questions: readonly OpenQuestion[];
+  /** Only where what was under way has not been brought to an end. */
+  readonly openTurn?: OpenTurnRecords;
+}
+
+/** The same for the same content, in a journal and on its way to it. */
+export function contentHash(content: readonly ContentBlock[]): string {
+  return createHash("sha256").update(JSON.stringify(content)).digest("hex");
 }
 
 /** A call as far as it came. */
@@ -82,6 +122,9 @@ export class History {
   readonly #settings = new Map<string, JsonValue>();
   readonly #notes = new LateNotes();
   readonly #outside: OutsideRead[] = [];
+  readonly #prompts = new Map<string, KnownPrompt>();
+  readonly #queued = new Map<string, QueuedPrompt>();
+  readonly #questions = new Map<string, OpenQuestion>();
   #messages: readonly ModelMessage[] = [];
   /** What the last compaction replaced, and by what. */
   #replacement: { readonly before: readonly ModelMessage[]; readonly after: readonly ModelMessage[] } = {
@@ -93,21 +136,17 @@ export class History {
   #isNamed = false;
   #compactions = 0;
   /** The turn that has begun and not ended; `#open` is for those that the model answers. */
-  #openTurn: number | undefined;
+  #openTurn: { readonly turn: number; readonly promptId?: string; readonly records: JournalEntry[] } | undefined;
+  #turnUsage: ModelUsage = NO_USAGE;
   #open: OpenTurn | undefined;
   #openCompaction: string | undefined;
 
   add(entry: JournalEntry): void {
+    this.#openTurn?.records.push(entry);
     switch (entry.kind) {
-      case "prompt": {
-        const { turn, content } = entry;
-        this.#turnCount = Math.max(this.#turnCount, turn);
-        this.#isNamed ||= !entry.isCommand;
-        this.#openTurn = turn;
-        this.#open = entry.isCommand ? undefined : { content, isInTranscript: false, text: "", calls: new Set() };
-        this.#shown.push({ kind: "user", content });
+      case "prompt":
+        this.#begin(entry);
         break;
-      }
       case "text":
       case "thought":
         if (this.#open && entry.kind === "text") this.#open.text += entry.text;
@@ -125,11 +164,24 @@ export class History {
       case "note":
         this.#notes.add({ toolCallId: entry.toolCallId, content: alreadyMarked(entry.content) });
         break;
+      case "queued":
+        this.#queued.set(entry.promptId, entry);
+        break;
+      case "unqueued":
+        this.#queued.delete(entry.promptId);
+        break;
+      case "question":
+        this.#questions.set(entry.id, entry);
+        break;
+      case "answered":
+        this.#questions.delete(entry.id);
+        break;
       case "plan":
         this.#shown.push({ kind: "plan", entries: entry.entries });
         break;
       case "usage":
-        this.#usage = addUsage(this.#usage, entry.usage);
+        this.#usage = entry.session ?? addUsage(this.#usage, entry.usage);
+        this.#turnUsage = entry.turn;
         this.#shown.push({ kind: "turn", event: entry, sessionUsage: this.#usage });
         break;
       case "stopped":
@@ -164,16 +216,32 @@ export class History {
     }
   }
 
+  #begin(entry: EntryOf<"prompt">): void {
+    const { turn, content, promptId } = entry;
+    this.#turnCount = Math.max(this.#turnCount, turn);
+    this.#isNamed ||= !entry.isCommand;
+    this.#openTurn = { turn, ...defined({ promptId }), records: [entry] };
+    this.#turnUsage = NO_USAGE;
+    if (promptId !== undefined) {
+      this.#queued.delete(promptId);
+      this.#prompts.set(promptId, { turn, hash: contentHash(content) });
+    }
+    this.#open = entry.isCommand ? undefined : { content, isInTranscript: false, text: "", calls: new Set() };
+    this.#shown.push({ kind: "user", content });
+  }
+
   /** Ends what a crash left open. The entries belong into the journal before anything else is written to it. */
   end(): readonly JournalEntry[] {
-    const turn = this.#openTurn;
+    const turn = this.#openTurn?.turn;
     const compactionId = this.#openCompaction;
-    if (turn === undefined) return [];
     const repairs: JournalEntry[] = [];
     const repair = (entry: JournalEntry) => {
       repairs.push(entry);
       this.add(entry);
     };
+    // Whoever asked is gone, and takes no answer any more.
+    for (const { id } of [...this.#questions.values()]) repair({ kind: "answered", id, answer: null });
+    if (turn === undefined) return repairs;
     for (const call of this.#openCalls()) if (!call.task) repair(endOf(call));
     if (compactionId !== undefined) {
       repair({ kind: "compaction", event: { kind: "compaction", phase: "failed", compactionId, reason: BROKEN_OFF } });
@@ -196,6 +264,10 @@ export class History {
       tasks: this.#openCalls().flatMap(({ task, subject }) => (task ? [{ ...task, subject }] : [])),
       called: [...this.#calls.values()].flatMap(({ subject }) => subject.tool ?? []),
       notes: this.#notes.waiting,
+      prompts: this.#prompts,
+      queued: [...this.#queued.values()],
+      questions: [...this.#questions.values()],
+      ...defined({ openTurn: this.#openTurn }),
     };
   }
 
@@ -243,7 +315,13 @@ export class History {
     this.#shown.push({ kind: "turn", event: { kind, text: `${said ?? ""}${words}` } });
   }
 
-  #endTurn(event: SessionEvent): void {
+  #endTurn(event: Extract<SessionEvent, { readonly kind: "turn_ended" }>): void {
+    const promptId = this.#openTurn?.promptId;
+    const prompt = promptId === undefined ? undefined : this.#prompts.get(promptId);
+    if (promptId !== undefined && prompt) {
+      const end = "error" in event ? { error: event.error } : { stopReason: event.stopReason, usage: this.#turnUsage };
+      this.#prompts.set(promptId, { ...prompt, end });
+    }
     this.#openTurn = undefined;
     this.#open = undefined;
     this.#shown.push(event);

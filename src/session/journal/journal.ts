@@ -357,6 +357,7 @@ type MapBlock = (block: ContentBlock) => ContentBlock;
 function mapBlocks(entry: JournalEntry, map: MapBlock): JournalEntry {
   switch (entry.kind) {
     case "prompt":
+    case "queued":
     case "note":
       return { ...entry, content: entry.content.map(map) };
     case "outcome": {

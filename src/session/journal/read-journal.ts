@@ -15,7 +15,7 @@ import type { Files } from "../../base/ports/world.js";
 import type { ContentBlock } from "../../base/text/content.js";
 import type { StopCause, StopReason } from "../../engine/index.js";
 import { SESSION_LIMITS } from "../limits.js";
-import type { JournalEntry, JournalHeader, JournalRecord } from "./entry.js";
+import type { JournalEntry, JournalHeader, JournalRecord, QuestionKind } from "./entry.js";
 import { type JournalTail, unpack } from "./journal.js";
 
 export interface JournalContent {
@@ -205,6 +205,7 @@ const count = (value: unknown): value is number => Number.isSafeInteger(value) &
 const number: Check = (value) => typeof value === "number";
 const flag: Check = (value) => typeof value === "boolean";
 const present: Check = (value) => value !== undefined;
+const textByName: Check = (value) => isJsonObject(value) && Object.values(value).every(text);
 
 function optional(check: Check): Check {
   return (value) => value === undefined || check(value);
@@ -314,9 +315,14 @@ const change = union("kind", {
   replaced: { messages: listOf((one) => count(one) || message(one)) },
 });
 
+const by = optional(object({ client: text, name: text }));
+const questionKind = constant<QuestionKind>("permission", "trust", "sampling", "elicitation", "person");
+
 const RECORDS: Readonly<Record<JournalEntry["kind"], Fields>> = {
   title: { title: text },
-  prompt: { turn: count, content },
+  prompt: { turn: count, content, promptId: optional(text), by },
+  queued: { promptId: text, by, content },
+  unqueued: { promptId: text },
   text: { text },
   thought: { text },
   announced: { toolCallId: text, subject },
@@ -327,8 +333,24 @@ const RECORDS: Readonly<Record<JournalEntry["kind"], Fields>> = {
   task: { toolCallId: text, server: text, origin: text, mark: text, tool: text, lasting },
   note: { toolCallId: text, content },
   outcome: { toolCallId: text, outcome, elapsedMs: number },
+  answer: {
+    turn: count,
+    text,
+    toolCalls: listOf(toolCall),
+    providerData: optional(object()),
+    announced: optional(textByName),
+  },
+  question: { id: text, of: questionKind, turn: optional(count), toolCallId: optional(text), shown: present },
+  answered: { id: text, answer: present, by },
+  continued: { turn: count, attempt: count, reason: text },
+  drained: { turn: count },
   plan: { entries: listOf(object({ content: text, priority: text, status: text })) },
-  usage: { usage, turn: usage, context: optional(object({ usedTokens: count, sizeTokens: count })) },
+  usage: {
+    usage,
+    turn: usage,
+    session: optional(usage),
+    context: optional(object({ usedTokens: count, sizeTokens: count })),
+  },
   stopped: { cause: stopCause, reason: text },
   compaction: { event: compaction },
   transcript: { change, notes: optional(listOf(text)) },
@@ -350,6 +372,7 @@ const header = object({
   t: count,
   additionalDirectories: optional(listOf(text)),
   forkedFrom: optional(text),
+  label: optional(text),
 });
 
 export function isBlock(value: unknown): value is ContentBlock {

@@ -68,7 +68,7 @@ export class StoredSessions {
     const history = new History();
     const read = await readJournal(this.#world.files, this.#journal(id), (record) => history.add(record));
     const repairs = history.end();
-    const problems = repairs.length === 0 ? read.problems : [...read.problems, BROKEN_OFF];
+    const problems = repairs.every(({ kind }) => kind !== "error") ? read.problems : [...read.problems, BROKEN_OFF];
     return { ...read, history, tail: { ...read.tail, repairs }, problems };
   }
 
