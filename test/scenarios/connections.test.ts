@@ -1,5 +1,5 @@
 // A connection to a local server: its states, its limits, its environment, its memory, what it answers and what it asks.
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import {
@@ -217,14 +217,16 @@ scenario(
       OPENAI_BASE_URL: "x",
       MY_OWN: "x",
     };
-    await using client = await startTenon(home, { env: secrets });
+    const certificates = { NODE_EXTRA_CA_CERTS: join(home.path, "ca.pem"), SSL_CERT_DIR: home.path };
+    writeFileSync(certificates.NODE_EXTRA_CA_CERTS, "");
+    await using client = await startTenon(home, { env: { ...secrets, ...certificates } });
     await client.initialize();
     const tools = [{ name: "variables", description: "Names its variables", reply: { kind: "env" } as const }];
     const server = scriptedAcpServer("nosy", { tools }, { env: { GIVEN: "yes" } });
     const { sessionId } = await client.newSession({ cwd: home.path, mcpServers: [server] });
     await client.prompt(sessionId, "variables");
     const told = JSON.stringify(client.updates(sessionId));
-    for (const name of ["GIVEN", "PATH", "HOME"]) expect(told).toContain(name);
+    for (const name of ["GIVEN", "PATH", "HOME", ...Object.keys(certificates)]) expect(told).toContain(name);
     for (const name of [...Object.keys(secrets), "TENON_HOME"]) expect(told).not.toContain(name);
   },
 );

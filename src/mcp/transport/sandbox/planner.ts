@@ -7,7 +7,7 @@ import { launchFingerprint, type SandboxSpec, type StdioSpec } from "../../spec.
 import { privateFolder } from "../launchers/folders.js";
 import { binaryName, fetchWords, isContainerRunner, packageRunner } from "../launchers/package-runners.js";
 import { optionValues } from "../launchers/words.js";
-import { explainExit } from "../stdio/launch.js";
+import { explainExit, inheritedCertificates } from "../stdio/launch.js";
 import { type Bubblewrap, isInSystem, unavailable } from "./bubblewrap.js";
 import { BARE_PARTS, findGitPlaces, type GitPlace, gitFolderOf } from "./git-places.js";
 import { isWithin, isWithinAny, type Mount, showsTooMuch, writtenOutside } from "./mounts.js";
@@ -87,6 +87,7 @@ export class Planner {
     for (const place of places) await this.#bind(place, "read");
     const guards = privateFolder(world).root;
     if (guards !== undefined) await this.#bind(guards, "read");
+    await this.#certificates(homes, directories);
     const ofProgram = this.#mounts.slice(before);
     if (!sandbox.isConfined) {
       for (const place of await argumentPlaces(request.args, surroundings)) await this.#bind(place, "read");
@@ -271,6 +272,16 @@ export class Planner {
       for (const path of await this.#namesOf(given)) {
         if (isWithinAny(path, granted) && world.files.isFolder(path)) this.#mounts.push({ kind: "hidden", path });
       }
+    }
+  }
+
+  /** Those the person's environment names, for HTTPS behind a proxy that has its own. */
+  async #certificates(homes: readonly string[], directories: readonly string[]): Promise<void> {
+    const { spec, request } = this.#launch;
+    for (const path of [...inheritedCertificates(spec, request.env).values()].flat()) {
+      const names = await this.#namesOf(path);
+      const isSeen = isWithinAny(path, directories);
+      if (!isSeen && !names.some((name) => showsTooMuch(name, homes))) await this.#bind(path, "read");
     }
   }
 

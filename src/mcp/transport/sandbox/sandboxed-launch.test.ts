@@ -10,9 +10,10 @@ const HOME = "/home/ada";
 const PROJECT = `${HOME}/project`;
 const SERVER = "/srv/server/index.js";
 
-function machine(): FakeWorld {
+function machine(further: Readonly<Record<string, string>> = {}): FakeWorld {
+  const env = { HOME, PATH: "/usr/bin", TOKEN: "secret", XDG_RUNTIME_DIR: "/run/user/1", TMPDIR: "/var/folders/x" };
   const world = fakeWorld({
-    env: { HOME, PATH: "/usr/bin", TOKEN: "secret", XDG_RUNTIME_DIR: "/run/user/1", TMPDIR: "/var/folders/x" },
+    env: { ...env, ...further },
     files: { [`${PROJECT}/a.txt`]: "", [SERVER]: "", [`${HOME}/.ssh/id`]: "", [`${HOME}/data/x`]: "" },
     spawn: (request) => {
       const child = new FakeChild(request);
@@ -76,6 +77,25 @@ describe("a sandboxed launch", () => {
     expect(env).toEqual({ PATH: "/usr/bin", HOME, OWN: "s3cret", TMPDIR: "/tmp", XDG_DATA_HOME: "/d" });
     expect(args.join(" ")).toContain("--setenv LD_PRELOAD /x.so");
     expect(args.join(" ")).not.toContain("s3cret");
+  });
+
+  it("shows the certificates the person's environment names, and names none that cannot be seen", async () => {
+    const files = { NODE_EXTRA_CA_CERTS: `${HOME}/certs/ca.pem`, CURL_CA_BUNDLE: "/etc/ssl/certs/all.pem" };
+    const world = machine({ ...files, SSL_CERT_DIR: `/srv/certs:${HOME}`, REQUESTS_CA_BUNDLE: "/srv/none.pem" });
+    for (const path of [`${HOME}/certs/ca.pem`, "/srv/certs/a"]) world.files.write(path, "");
+    const { env, args } = await launched({}, { env: { SSL_CERT_FILE: `${HOME}/.ssh/id` } }, world);
+    expect(env).toEqual({ PATH: "/usr/bin", HOME, TMPDIR: "/tmp", ...files, SSL_CERT_FILE: `${HOME}/.ssh/id` });
+    expect(mounts(args)).toMatchObject({
+      [files.NODE_EXTRA_CA_CERTS]: `read ${files.NODE_EXTRA_CA_CERTS}`,
+      [HOME]: "empty",
+    });
+    expect(args.join(" ")).not.toContain(".ssh");
+    const other = machine(files);
+    other.files.write(files.NODE_EXTRA_CA_CERTS, "");
+    await launched({ cacheDir: "/cache" }, { command: "npx", args: ["-y", "x"], env: {} }, other);
+    const download = other.children.at(-1)?.request;
+    expect(download?.env).toMatchObject(files);
+    expect(mounts(download?.args ?? [])).toHaveProperty([files.NODE_EXTRA_CA_CERTS]);
   });
 
   it("shows further directories, what is granted and the entry's own directory, and hides Tenon's folders in them", async () => {

@@ -5,8 +5,10 @@ import { TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
 import { LIMITS } from "../../../base/limits.js";
 import type { SpawnRequest, World } from "../../../base/ports/world.js";
+import type { StdioSpec } from "../../spec.js";
+import { inheritedCertificates } from "../stdio/launch.js";
 import { runProgram } from "../stdio/short-run.js";
-import { type Bubblewrap, bubblewrap } from "./bubblewrap.js";
+import { type Bubblewrap, bubblewrap, isInSystem } from "./bubblewrap.js";
 import { bwrapArgs, isWithinAny, type Mount } from "./mounts.js";
 import { type Planned, Planner, type SandboxedLaunch } from "./planner.js";
 
@@ -15,9 +17,10 @@ export async function sandboxedLaunch(launch: SandboxedLaunch): Promise<SpawnReq
   const { request, world, signal } = launch;
   const wrapper = await bubblewrap(world);
   const { mounts, home, program, made, fetch } = await new Planner(launch, wrapper).plan();
-  const { outside, inside } = splitEnv(launch, home, mounts);
+  const env = visibleEnv(launch, mounts);
+  const { outside, inside } = splitEnv(env, home, mounts);
   if (fetch) {
-    await fetchedPackage({ ...fetch, world, wrapper, program, home, env: fetchEnv(launch), signal });
+    await fetchedPackage({ ...fetch, world, wrapper, program, home, env: fetchEnv(launch.spec, env), signal });
     outside["npm_config_offline"] = "true";
   }
   const { hardening } = wrapper;
@@ -35,28 +38,34 @@ export async function sandboxedLaunch(launch: SandboxedLaunch): Promise<SpawnReq
 /** They lead to folders that are not there inside; what the entry itself says about them stays. */
 const LEADING_OUT: readonly string[] = ["XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"];
 
+/** Without those, and without certificates that are not there inside: many programs fail where their file is missing. */
+function visibleEnv({ request, spec }: SandboxedLaunch, mounts: readonly Mount[]): Readonly<Record<string, string>> {
+  const seen = mounts.flatMap(({ kind, path }) => (kind === "read" || kind === "write" ? [path] : []));
+  const certificates = inheritedCertificates(spec, request.env);
+  const isVisible = (name: string) =>
+    !(LEADING_OUT.includes(name) && spec.env[name] === undefined) &&
+    (certificates.get(name) ?? []).every((path) => isInSystem(path) || isWithinAny(path, seen));
+  return Object.fromEntries(Object.entries(request.env).filter(([name]) => isVisible(name)));
+}
+
 /** Variables of the program loader: bubblewrap runs outside, and would load the files they name there. */
 const FOR_THE_LOADER = /^(?:LD_|GLIBC_TUNABLES$|GCONV_PATH$|LOCPATH$|MALLOC_)/u;
 
 /** Nothing the entry gives to its server, but where packages come from: what is downloaded runs scripts, with a network. */
-function fetchEnv({ request, spec }: SandboxedLaunch): Record<string, string> {
+function fetchEnv(spec: StdioSpec, env: Readonly<Record<string, string>>): Record<string, string> {
   const isFitting = (name: string) =>
     spec.env[name] === undefined || /^npm_config_(?:registry|cafile|proxy|https_proxy)$/iu.test(name);
-  const names = Object.keys(request.env).filter(
-    (name) => isFitting(name) && !LEADING_OUT.includes(name) && name !== "TMPDIR",
-  );
-  return Object.fromEntries(names.map((name) => [name, request.env[name] ?? ""]));
+  return Object.fromEntries(Object.entries(env).filter(([name]) => isFitting(name) && name !== "TMPDIR"));
 }
 
 function splitEnv(
-  { request, spec }: SandboxedLaunch,
+  env: Readonly<Record<string, string>>,
   home: string,
   mounts: readonly Mount[],
 ): { readonly outside: Record<string, string>; readonly inside: Record<string, string> } {
   const outside: Record<string, string> = {};
   const inside: Record<string, string> = {};
-  for (const [name, value] of Object.entries(request.env)) {
-    if (LEADING_OUT.includes(name) && spec.env[name] === undefined) continue;
+  for (const [name, value] of Object.entries(env)) {
     if (FOR_THE_LOADER.test(name)) inside[name] = value;
     else outside[name] = value;
   }

@@ -20,6 +20,23 @@ describe("the environment", () => {
     });
   });
 
+  test("names the certificates this machine trusts, but none that lie in the session's directory by a relative path", () => {
+    const certificates = {
+      NODE_EXTRA_CA_CERTS: "/etc/corp.pem",
+      SSL_CERT_FILE: "/etc/all.pem",
+      SSL_CERT_DIR: "/etc/certs:/opt/certs",
+      REQUESTS_CA_BUNDLE: "/etc/python.pem",
+      CURL_CA_BUNDLE: "/etc/curl.pem",
+    };
+    const launched = (env: Record<string, string>, own = {}) =>
+      launchOf(spec({ env: own }), "/s", fakeWorld({ env })).env;
+    expect(launched(certificates)).toEqual(certificates);
+    expect(launched({ SSL_CERT_FILE: "ca.pem", CURL_CA_BUNDLE: "", SSL_CERT_DIR: "/etc/certs:certs" })).toEqual({});
+    expect(launched({ SSL_CERT_FILE: "/etc/all.pem" }, { SSL_CERT_FILE: "own.pem" })).toEqual({
+      SSL_CERT_FILE: "own.pem",
+    });
+  });
+
   test("ignores the case of names on Windows, and has each variable once", () => {
     const world = fakeWorld({ platform: "win32", env: { Path: "C:\\bin", SystemRoot: "C:\\W", SECRET: "x" } });
     expect(launchOf(spec({ env: { PATH: "D:\\bin" } }), "C:\\s", world).env).toEqual({

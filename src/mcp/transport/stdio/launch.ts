@@ -15,6 +15,10 @@ const INHERITED_ENV: readonly string[] = [
   ..."XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME XDG_RUNTIME_DIR".split(" "),
 ];
 
+/** Paths of the certificates that this machine's programs trust besides their own: without them `npx` hangs behind a company's proxy. */
+const CERTIFICATE_ENV: readonly string[] =
+  "NODE_EXTRA_CA_CERTS SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE".split(" ");
+
 /** The same for Windows, where programs find nothing without these. Their names ignore case. */
 const INHERITED_ENV_ON_WINDOWS: readonly string[] = [
   ..."APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA PATHEXT PROGRAMDATA PROGRAMFILES PROGRAMFILES(X86)".split(" "),
@@ -39,13 +43,17 @@ function isBare(command: string): boolean {
 
 function launchEnv(spec: StdioSpec, world: World): Record<string, string> {
   const isWindows = world.platform === "win32";
-  const names = new Set(isWindows ? [...INHERITED_ENV, ...INHERITED_ENV_ON_WINDOWS] : INHERITED_ENV);
+  const paths = isWindows ? win32 : posix;
+  const names = new Set([...INHERITED_ENV, ...CERTIFICATE_ENV, ...(isWindows ? INHERITED_ENV_ON_WINDOWS : [])]);
   const env: Record<string, string> = {};
-  for (const [name, value] of Object.entries(world.env)) {
+  for (const [given, value] of Object.entries(world.env)) {
+    const name = isWindows ? given.toUpperCase() : given;
     // Exported shell functions start with "()": they are code, not values.
-    if (names.has(isWindows ? name.toUpperCase() : name) && value !== undefined && !value.startsWith("()")) {
-      env[name] = value;
-    }
+    if (!names.has(name) || value === undefined || value.startsWith("()")) continue;
+    // A relative path would be looked for in the session's directory, which could bring certificates of its own.
+    const isRelative =
+      CERTIFICATE_ENV.includes(name) && !pathsIn(name, value, paths).every((path) => paths.isAbsolute(path));
+    if (!isRelative) env[given] = value;
   }
   for (const [name, value] of Object.entries(spec.env)) {
     const given = isWindows ? Object.keys(env).find((other) => other.toUpperCase() === name.toUpperCase()) : undefined;
@@ -53,6 +61,19 @@ function launchEnv(spec: StdioSpec, world: World): Record<string, string> {
     env[name] = value;
   }
   return withFullPaths(env, isWindows);
+}
+
+/** The certificates of this machine that a server is told of, by variable; not what its own entry says about them. */
+export function inheritedCertificates(
+  spec: StdioSpec,
+  env: Readonly<Record<string, string>>,
+): Map<string, readonly string[]> {
+  const names = CERTIFICATE_ENV.filter((name) => env[name] !== undefined && spec.env[name] === undefined);
+  return new Map(names.map((name) => [name, pathsIn(name, env[name] ?? "", posix)]));
+}
+
+function pathsIn(name: string, value: string, { delimiter }: { readonly delimiter: string }): readonly string[] {
+  return name === "SSL_CERT_DIR" ? value.split(delimiter) : [value];
 }
 
 /** A relative or empty entry of PATH means the working directory, which is the session's: it could bring any program. */
