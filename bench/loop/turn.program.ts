@@ -41,7 +41,7 @@ function turnWith(model: Model, offer: Offer, more: Partial<Turn> = {}): Turn {
       world,
       results: new ResultStore({ world }),
       approve: async () => ({ kind: "allowed" }),
-      journal: { intent: () => {} },
+      journal: { intent: () => undefined },
     },
     ...more,
   };
@@ -179,7 +179,7 @@ async function turns(count: number, folder: string): Promise<JsonObject> {
       world,
       results,
       approve: async () => ({ kind: "allowed" }) as const,
-      journal: { intent: () => {} },
+      journal: { intent: () => undefined },
     };
     await play(turnWith(model, offer, { number, transcript, meter, ports }), `prompt ${number}`);
     if (number === quarter) afterQuarterMb = heapMb();

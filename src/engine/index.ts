@@ -1,9 +1,11 @@
 // The door of the engine room: the loop, its transcript and its events.
 
 export { compactBetweenTurns } from "./compact.js";
-export { mediaOf, runTurn } from "./loop.js";
+export { mediaOf, noteEnding, runTurn } from "./loop.js";
 export { resolved, Transcript, type TranscriptChange, transcriptProblems } from "./transcript.js";
 export type {
+  BegunCall,
+  BegunTurn,
   CallSubject,
   CompactionEvent,
   StopCause,
@@ -11,5 +13,6 @@ export type {
   Turn,
   TurnEnd,
   TurnEvent,
+  WholeAnswer,
 } from "./turn.js";
 export { addUsage, NO_USAGE, TokenMeter, toolTokens } from "./turn.js";

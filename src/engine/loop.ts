@@ -7,23 +7,25 @@ import { unreachable } from "../base/id.js";
 import { defined } from "../base/json/defined.js";
 import { parseJson } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
-import { text } from "../base/text/content.js";
+import { type ContentBlock, text } from "../base/text/content.js";
 import { hostLine } from "../base/text/marking.js";
-import type { Model, ModelToolCall, ModelToolResult } from "../models/index.js";
+import type { Model, ModelMessage, ModelToolCall, ModelToolResult } from "../models/index.js";
 import {
   type CallEvent,
   type Offer,
   type PreparedCall,
   type Presented,
   prepareCall,
+  prepareSent,
   type RunPorts,
   runCalls,
 } from "../tools/index.js";
 import type { Answer } from "./answer.js";
 import { ENGINE_LIMITS } from "./limits.js";
-import { type Asked, ask } from "./model-call.js";
+import { type Asked, ask, currentOffer } from "./model-call.js";
 import { NO_ANSWER } from "./transcript.js";
 import {
+  type BegunCall,
   callSubject,
   type StopCause,
   type StopReason,
@@ -31,6 +33,7 @@ import {
   type TurnEnd,
   type TurnEvent,
   TurnState,
+  type WholeAnswer,
   withFoundTools,
 } from "./turn.js";
 
@@ -72,20 +75,34 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
   }
 }
 
+/** How a turn ended whose last words are one of the notes above; undefined for words of the model. */
+export function noteEnding(words: string): "cancelled" | "failed" | undefined {
+  if (words.endsWith(CANCELLED_HERE)) return "cancelled";
+  return words.endsWith(BROKE_OFF) || words === FAILED ? "failed" : undefined;
+}
+
 async function* runSteps(state: TurnState): AsyncGenerator<TurnEvent, Ending, void> {
   const { turn, signal } = state;
-  const guard = new RepetitionGuard();
+  const { begun } = turn;
+  const guard = begun ? new RepetitionGuard(turn.transcript.messages, begun.note) : new RepetitionGuard();
   let truncated = 0;
-  for (let request = 0; request < ENGINE_LIMITS.turnMaxModelCalls; request++) {
+  let waiting = begun?.answer;
+  let note = begun?.note;
+  for (let request = begun?.modelCalls ?? 0; request < ENGINE_LIMITS.turnMaxModelCalls; request++) {
     if (signal.aborted) return CANCELLED;
-    const asked = yield* ask(state);
+    const asked = waiting ? yield* askedBefore(state, waiting) : yield* ask(state);
     const { answer } = asked;
     if (answer.toolCalls.length === 0) return endOf(turn, answer);
-    const isTruncated = answer.finish === "length" && isCutOff(answer);
+    const isTruncated = waiting?.isTruncated ?? (answer.finish === "length" && isCutOff(answer));
     truncated = isTruncated ? truncated + 1 : 0;
-    const results = yield* runAnswer(batchOf(state, asked, isTruncated), signal);
+    const kept = waiting ? undefined : turn.onAnswer?.({ ...answer, isTruncated });
+    if (kept) await kept;
+    const results = yield* runAnswer(batchOf(state, asked, { isTruncated, begun: waiting?.calls }), signal);
+    waiting = undefined;
     const rounds = guard.add(answer.toolCalls, results);
-    turn.transcript.addCalls(answer, withFoundTools(withHint(results, rounds), asked.offer));
+    const told = beginningWith(note, withHint(results, rounds));
+    note = undefined;
+    turn.transcript.addCalls(answer, withFoundTools(told, asked.offer));
     if (signal.aborted) return CANCELLED;
     if (rounds >= ENGINE_LIMITS.repetition.stopAt) return circles(answer, rounds);
     if (truncated >= ENGINE_LIMITS.truncatedAnswers) return outputLimit(answer);
@@ -94,12 +111,22 @@ async function* runSteps(state: TurnState): AsyncGenerator<TurnEvent, Ending, vo
   return { stopReason: "max_turn_requests", cause: "request_limit", reason };
 }
 
-function batchOf(state: TurnState, { answer, offer, compiled }: Asked, isTruncated: boolean): CallBatch {
+/** The answer of a turn that another process began, with the tools of now. */
+function* askedBefore(state: TurnState, answer: WholeAnswer): Generator<TurnEvent, Asked, void> {
+  return { answer: { ...answer, finish: "tool_calls", hasOutput: true }, ...(yield* currentOffer(state)) };
+}
+
+function batchOf(
+  state: TurnState,
+  { answer, offer, compiled }: Asked,
+  { isTruncated, begun }: Pick<WholeAnswer, "isTruncated"> & Pick<CallBatch, "begun">,
+): CallBatch {
   const { turn } = state;
   const last = answer.toolCalls.at(-1);
   return {
     calls: answer.toolCalls,
     announced: answer.announced,
+    begun,
     offer,
     ports: { ...turn.ports, media: mediaOf(turn.model) },
     nextCallId: () => state.nextCallId(),
@@ -184,6 +211,8 @@ export interface CallBatch {
   readonly calls: readonly ModelToolCall[];
   /** The ids of calls that people saw being written, by the provider's. */
   readonly announced?: ReadonlyMap<string, string>;
+  /** Of each call how far it came in another process. */
+  readonly begun?: readonly BegunCall[] | undefined;
   readonly offer: Offer;
   readonly ports: RunPorts;
   nextCallId(): string;
@@ -196,21 +225,29 @@ export async function* runAnswer(
   batch: CallBatch,
   signal: AbortSignal,
 ): AsyncGenerator<TurnEvent, ModelToolResult[], void> {
-  const announced = new Set(batch.announced?.values());
-  const prepared = batch.calls.map((call) => {
+  const known = new Set(batch.announced?.values());
+  const prepared = batch.calls.map((call, index) => {
+    const begun = batch.begun?.[index];
+    if (begun?.state === "ended") return undefined;
+    if (begun?.toolCallId !== undefined) known.add(begun.toolCallId);
     const { callId, name, argumentsJson } = batch.restore(call);
-    const toolCallId = batch.announced?.get(callId) ?? batch.nextCallId();
-    return prepareCall({ toolCallId, name, argumentsJson }, batch.offer);
+    const toolCallId = begun?.toolCallId ?? batch.announced?.get(callId) ?? batch.nextCallId();
+    const made = { toolCallId, name, argumentsJson };
+    return begun?.state === "sent" ? prepareSent(made, batch.offer, begun.lasting) : prepareCall(made, batch.offer);
   });
-  for (const { toolCallId, name, tool, arguments: given } of prepared) {
+  const open = prepared.filter((call) => call !== undefined);
+  for (const { toolCallId, name, tool, arguments: given } of open) {
     const subject = callSubject(name, tool, batch.ports);
-    const wasAnnounced = announced.has(toolCallId);
-    yield { kind: "call_started", toolCallId, subject, arguments: given, wasAnnounced };
+    yield { kind: "call_started", toolCallId, subject, arguments: given, wasAnnounced: known.has(toolCallId) };
   }
-  const presented = yield* streamCalls(prepared, batch.ports, signal);
+  const presented = (yield* streamCalls(open, batch.ports, signal)).values();
   // Providers refuse a conversation in which a call has no result.
   const none = { isError: true, content: [text("The call has no result.")] };
-  return batch.calls.map(({ callId, name }, index) => ({ callId, name, ...(presented[index]?.model ?? none) }));
+  return batch.calls.map(({ callId, name }, index) => {
+    const begun = batch.begun?.[index];
+    const result = begun?.state === "ended" ? begun.result : presented.next().value?.model;
+    return { callId, name, ...(result ?? none) };
+  });
 }
 
 async function* streamCalls(
@@ -261,6 +298,19 @@ export class RepetitionGuard {
   /** Of each step what was called, and what came of it. */
   readonly #steps: (readonly [calls: readonly unknown[], results: readonly unknown[]])[] = [];
 
+  /** `messages`: of a conversation whose last turn goes on. What Tenon added to its results does not count. */
+  constructor(messages: readonly ModelMessage[] = [], note = "") {
+    const isOwn = (block: ContentBlock) =>
+      block.type === "text" && (block.text === hostLine(note) || block.text.startsWith(HINT));
+    const prompt = messages.findLastIndex(({ role }) => role === "user");
+    for (const [index, message] of messages.entries()) {
+      const next = messages[index + 1];
+      if (index < prompt || message.role !== "assistant" || next?.role !== "tool") continue;
+      const results = next.results.map((one) => ({ ...one, content: one.content.filter((block) => !isOwn(block)) }));
+      this.add(message.toolCalls, results);
+    }
+  }
+
   /** How many times in a row the last steps came to the same, this time included. */
   add(calls: readonly ModelToolCall[], results: readonly ModelToolResult[]): number {
     const { stopAt, maxPeriod } = ENGINE_LIMITS.repetition;
@@ -281,11 +331,19 @@ export class RepetitionGuard {
   }
 }
 
+/** The results with a line of Tenon's before the first one. */
+function beginningWith(note: string | undefined, results: readonly ModelToolResult[]): readonly ModelToolResult[] {
+  if (note === undefined) return results;
+  return results.map((result, index) =>
+    index === 0 ? { ...result, content: [text(hostLine(note)), ...result.content] } : result,
+  );
+}
+
+const HINT = hostLine("this was called ").slice(0, -1);
+
 /** The results with a word for the model, where it has begun to go round in circles. */
 function withHint(results: readonly ModelToolResult[], rounds: number): readonly ModelToolResult[] {
   if (rounds < ENGINE_LIMITS.repetition.hintAt) return results;
-  const hint = hostLine(
-    `this was called ${rounds} times in a row with the same arguments and the same result. Do not call it again like this: do something else, or say what is missing`,
-  );
+  const hint = `${HINT}${rounds} times in a row with the same arguments and the same result. Do not call it again like this: do something else, or say what is missing]`;
   return results.map((result) => ({ ...result, content: [...result.content, { type: "text", text: hint }] }));
 }

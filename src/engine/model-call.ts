@@ -33,7 +33,7 @@ export async function* ask(state: TurnState): AsyncGenerator<TurnEvent, Asked, v
   }
 }
 
-function* currentOffer(state: TurnState): Generator<TurnEvent, Pick<Asked, "offer" | "compiled">, void> {
+export function* currentOffer(state: TurnState): Generator<TurnEvent, Pick<Asked, "offer" | "compiled">, void> {
   const { turn } = state;
   const offer = turn.offer();
   const compiled = compileOffer(offer, turn.model, turn.transcript.messages);

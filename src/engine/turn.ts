@@ -16,9 +16,11 @@ import {
 } from "../models/index.js";
 import {
   type CatalogTool,
+  type ModelResult,
   type Offer,
   type RunPorts,
   SEARCH_TOOLS,
+  type SentBefore,
   type ToolOutcome,
   type ToolProgress,
 } from "../tools/index.js";
@@ -45,7 +47,42 @@ export interface Turn {
   quarantine?(tool: CatalogTool, reason: string): void;
   /** What stays in sight of the model word for word, whatever is compacted. Asked when that happens. */
   pinned?(): readonly ContentBlock[];
+  /** The answer is whole, and its calls are about to be run: none is before the promise resolves. */
+  onAnswer?(answer: WholeAnswer): Promise<void> | undefined;
+  /** For a turn that another process began. Its prompt is in the transcript. */
+  readonly begun?: BegunTurn;
 }
+
+/** An answer of the model that has calls. */
+export interface WholeAnswer {
+  readonly text: string;
+  readonly toolCalls: readonly ModelToolCall[];
+  readonly providerData?: JsonObject;
+  /** The ids under which people saw calls being written, by the provider's. */
+  readonly announced: ReadonlyMap<string, string>;
+  /** The output limit fell into its last call. */
+  readonly isTruncated: boolean;
+}
+
+/** As far as a turn came in the process that began it. */
+export interface BegunTurn {
+  /** Calls that have an id. */
+  readonly callCount: number;
+  /** Answers whose calls are all in the transcript. */
+  readonly modelCalls: number;
+  readonly usage: ModelUsage;
+  /** The answer whose calls are not, and of each call how far it came. */
+  readonly answer?: WholeAnswer & { readonly calls: readonly BegunCall[] };
+  /** For the model, before the first result from here on. */
+  readonly note: string;
+}
+
+export type BegunCall =
+  | { readonly state: "ended"; readonly result: ModelResult }
+  /** Nobody knows its outcome; `lasting` for one that can be asked for. */
+  | { readonly state: "sent"; readonly toolCallId: string; readonly lasting?: SentBefore }
+  /** It has done nothing yet. Without an id, people have not heard of it. */
+  | { readonly state: "open"; readonly toolCallId?: string };
 
 export interface TurnEnd {
   readonly stopReason: StopReason;
@@ -58,17 +95,19 @@ export interface TurnEnd {
 export class TurnState {
   readonly turn: Turn;
   readonly signal: AbortSignal;
-  usage: ModelUsage = NO_USAGE;
+  usage: ModelUsage;
   /** Requests left for finding tools that the provider refuses. */
   probesLeft: number = ENGINE_LIMITS.toolProbes.max;
   /** The provider refused a tool in this turn. */
   hasRefusedTools = false;
   readonly #setAside = new Map<string, string>();
-  #callCount = 0;
+  #callCount: number;
 
   constructor(turn: Turn, signal: AbortSignal) {
     this.turn = turn;
     this.signal = signal;
+    this.usage = turn.begun?.usage ?? NO_USAGE;
+    this.#callCount = turn.begun?.callCount ?? 0;
   }
 
   nextCallId(): string {

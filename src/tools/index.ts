@@ -92,7 +92,14 @@ export {
   type ToolGrant,
 } from "./policy/stored-approvals.js";
 export { hostText, type ModelMedia, type ResultContext } from "./result/blocks.js";
-export { type ModelResult, nothingOf, type Presented, presentOutcome, toModelResult } from "./result/present.js";
+export {
+  type ModelResult,
+  nothingOf,
+  type Presented,
+  presentOutcome,
+  recalledResult,
+  toModelResult,
+} from "./result/present.js";
 export { READ_RESOURCE, ResourceSource } from "./result/read-resource.js";
 export { resultTools } from "./result/read-result.js";
 export { ResultStore, type ResultStoreOptions } from "./result/store.js";
@@ -111,7 +118,7 @@ export {
   runCall,
   runCalls,
 } from "./run/call.js";
-export { type PreparedCall, prepareCall } from "./run/prepare.js";
+export { type PreparedCall, prepareCall, prepareSent, type SentBefore } from "./run/prepare.js";
 export { type Closeness, type Embedder, ToolEmbeddings } from "./search/embeddings.js";
 export { UsageMemory, type UsageMemoryPlace } from "./search/usage-memory.js";
 export type {

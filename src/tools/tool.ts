@@ -155,6 +155,8 @@ export interface ToolSource {
   readonly callsAtOnce?: number;
   /** Rejects only for a bug: every expected failure is an outcome. */
   call(call: SourceCall): Promise<ToolOutcome>;
+  /** The user's word that calling the tool twice is as calling it once. Of no tool unless given. */
+  mayRepeat?(tool: string): boolean;
   /** What a call that lasts comes to. Nothing is called again. Only for sources whose calls may last. */
   resume?(call: Omit<SourceCall, "arguments" | "onLasting">, lasting: LastingCall): Promise<ToolOutcome>;
 }

@@ -85,7 +85,7 @@ scenario(["D1"], "configure, discover, register, inject and execute are each cal
     results,
     media: { images: false, audio: false, documents: false },
     approve: async () => ({ kind: "allowed" }) as const,
-    journal: { intent: () => {} },
+    journal: { intent: () => undefined },
   };
   const { outcome, model } = await runCall(prepared, ports, { signal, onEvent: () => {} });
   expect(outcome.kind).toBe("done");

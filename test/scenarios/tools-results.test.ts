@@ -62,7 +62,7 @@ scenario(
         results,
         media: { images: false, audio: false, documents: false },
         approve: async () => ({ kind: "allowed" }) as const,
-        journal: { intent: () => {} },
+        journal: { intent: () => undefined },
       };
       const { model, outcome } = await runCall(call, ports, { signal, onEvent: () => {} });
       expect(outcome.kind).toBe("done");

@@ -93,7 +93,8 @@ export function openServer(
   const onFailed = ({ code }: TenonError) => {
     if (code === "mcp.unauthorized") options.onRefused?.(spec.name);
   };
-  const source = calls.follow(mcpSource(connection, origin, onFailed));
+  const mayRepeat = (tool: string) => wanted.settings?.tools?.[tool]?.isIdempotent ?? false;
+  const source = { ...calls.follow(mcpSource(connection, origin, onFailed)), mayRepeat };
   const status = followStatus(connection, wanted, options);
   return { wanted, connection, source, login, status };
 }

@@ -77,6 +77,24 @@ export async function presentOutcome(outcome: ToolOutcome, context: ResultContex
   }
 }
 
+/** The form for a model of an outcome that was journaled: its texts are marked and clipped already. */
+export async function recalledResult(outcome: ToolOutcome, context: ResultContext): Promise<ModelResult> {
+  if (outcome.kind !== "done" && outcome.kind !== "failed") return (await presentOutcome(outcome, context)).model;
+  const content: ContentBlock[] = [];
+  for (const block of outcome.content) {
+    if (block.type === "text") content.push(block);
+    else content.push(...(await presentOutcome({ kind: "done", content: [block] }, context)).model.content);
+  }
+  const { kind } = outcome;
+  const isOwn = outcome.kind === "failed" && outcome.isOwn === true;
+  const isEmpty = content.every((block) => block.type === "text" && block.text.trim() === "");
+  return {
+    isError: kind === "failed",
+    content: isEmpty ? [text(nothingOf(kind))] : content,
+    ...defined({ origin: isOwn ? undefined : context.origin }),
+  };
+}
+
 export async function toModelResult(outcome: ToolOutcome, context: ResultContext): Promise<ModelResult> {
   return (await presentOutcome(outcome, context)).model;
 }

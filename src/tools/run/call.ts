@@ -24,7 +24,7 @@ import {
   type ToolProgress,
   type ToolSource,
 } from "../tool.js";
-import { notMade, type Preparation, PreparedCall, preparedWhenStarted } from "./prepare.js";
+import { notMade, type Preparation, PreparedCall, preparedWhenStarted, type SentBefore } from "./prepare.js";
 
 export interface RunOptions {
   readonly signal: AbortSignal;
@@ -60,7 +60,8 @@ export async function runCall(call: PreparedCall, ports: RunPorts, options: RunO
   const tookMs = elapsedMs();
   const tool = preparation?.entry?.tool;
   const source = sentMs === undefined ? undefined : tool;
-  const presented = await present(outcome, ports, source?.label ?? "tenon");
+  const label = preparation?.plan.kind === "lasting" ? preparation.plan.lasting.label : source?.label;
+  const presented = await present(outcome, ports, label ?? "tenon");
   options.onEvent({ kind: "ended", call, outcome: presented.outcome, elapsedMs: tookMs });
   if (outcome.kind === "done" && tool) contained(world.log, "noting the use of a tool", () => ports.onUsed?.(tool));
   return presented;
@@ -107,11 +108,13 @@ async function outcomeOf(call: Preparation, ports: RunPorts, steps: Steps): Prom
   if (plan.kind === "ended") return plan.outcome;
   if (plan.kind === "starting") return failed(notMade(name, "its server does not start"));
   if (steps.signal.aborted) return CANCELLED;
+  if (plan.kind === "lasting") return await resumed(call, plan.lasting, ports, steps);
   try {
     const clearance = await cleared(call, plan.entry, ports, steps);
     if ("kind" in clearance) return clearance;
     if (steps.signal.aborted) return CANCELLED;
-    ports.journal.intent(clearance.request);
+    const written = ports.journal.intent(clearance.request);
+    if (written && (await untilAborted(written, steps.signal)) === ABORTED) return CANCELLED;
     return await inToolSpan(clearance.request, ports, () => sent(plan.entry, clearance, ports, steps));
   } catch (error) {
     return steps.signal.aborted ? CANCELLED : failed(notMade(name, messageOf(error)));
@@ -142,6 +145,22 @@ async function cleared(
   return approval.kind === "refused" ? approval : { request, expected: approval.expected };
 }
 
+/** Never rejects, and calls nothing again. */
+async function resumed(
+  { call: { toolCallId }, name }: Preparation,
+  lasting: SentBefore,
+  { world }: RunPorts,
+  { signal, onSending, onProgress }: Steps,
+): Promise<ToolOutcome> {
+  try {
+    onSending();
+    const outcome = await untilAborted(lasting.resume({ toolCallId, signal, onProgress }), signal, world);
+    return outcome === ABORTED ? CANCELLED : outcome;
+  } catch (error) {
+    return signal.aborted ? CANCELLED : { kind: "unknown", reason: `asking for ${name} failed: ${messageOf(error)}` };
+  }
+}
+
 /** From here on the source may have acted, whatever happens. */
 async function sent(
   { source, raw, tool }: CatalogEntry,
@@ -149,6 +168,7 @@ async function sent(
   ports: RunPorts,
   { signal, onSending, onProgress }: Steps,
 ): Promise<ToolOutcome> {
+  let kept: Promise<void> | undefined;
   try {
     onSending();
     const answering = source.call({
@@ -158,9 +178,13 @@ async function sent(
       signal,
       ...defined({ expected }),
       onProgress,
-      onLasting: (lasting) => ports.journal.lasting?.(request, { ...lasting, tool: raw.name }),
+      onLasting: (lasting) => {
+        kept = ports.journal.lasting?.(request, { ...lasting, tool: raw.name });
+        kept?.catch(() => undefined); // heard below
+      },
     });
     const outcome = await untilAborted(Promise.resolve(answering), signal, ports.world);
+    await kept;
     if (outcome === ABORTED) return CANCELLED;
     return isOutcome(outcome) ? outcome : failed(`${tool.label} failed: it answered with no outcome.`);
   } catch (error) {
@@ -352,7 +376,7 @@ function groupsOf(calls: readonly PreparedCall[], ports: RunPorts): PreparedCall
 function mayOverlap(call: PreparedCall, ports: RunPorts): boolean {
   const { plan } = PreparedCall.open(call);
   if (plan.kind === "ended") return true;
-  if (plan.kind === "starting") return false;
+  if (plan.kind !== "call") return false;
   const { tool, raw } = plan.entry;
   const trustsAnnotations = ports.trustsAnnotations?.(tool) ?? false;
   return hintsOf({ origin: tool.origin, annotations: raw.annotations, trustsAnnotations }).readOnly;
@@ -413,11 +437,14 @@ export interface KeptCall extends LastingCall {
   readonly tool: string;
 }
 
-/** Written ahead of the call: after a crash an intent without an outcome means "outcome unknown". */
+/**
+ * Written ahead of the call: after a crash an intent without an outcome means "outcome unknown". A promise is waited for,
+ * and the call is not sent before it resolves; undefined where the record is durable already.
+ */
 export interface CallJournal {
-  intent(call: CallRequest): void;
+  intent(call: CallRequest): Promise<void> | undefined;
   /** The call goes on at its source, and can be asked for again: after a crash it is, instead of being unknown. */
-  lasting?(call: CallRequest, lasting: KeptCall): void;
+  lasting?(call: CallRequest, lasting: KeptCall): Promise<void> | undefined;
 }
 
 export interface RunPorts {

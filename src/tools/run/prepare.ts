@@ -2,7 +2,7 @@
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
 import type { CatalogEntry, Offer, StartingSource } from "../catalog/offer.js";
 import { CALL_TOOL, SEARCH_TOOLS } from "../catalog/session-catalog.js";
-import { type CatalogTool, failed, type ToolCall, type ToolOutcome } from "../tool.js";
+import { type CatalogTool, failed, type SourceCall, type ToolCall, type ToolOutcome } from "../tool.js";
 import { jsonFault } from "./json-fault.js";
 
 /** Names a model is given when it calls a tool that is not there. */
@@ -21,6 +21,8 @@ export interface Preparation {
     | { readonly kind: "call"; readonly entry: CatalogEntry }
     /** The name may be a tool's of a server that still starts. */
     | { readonly kind: "starting"; readonly source: StartingSource }
+    /** It was sent already, and goes on at its source. */
+    | { readonly kind: "lasting"; readonly lasting: SentBefore }
     | { readonly kind: "ended"; readonly outcome: ToolOutcome };
 }
 
@@ -58,6 +60,29 @@ export class PreparedCall {
 /** Arguments are those the tool itself wants: the changes of a provider's schema form have been undone. */
 export function prepareCall(call: ToolCall, offer: Offer): PreparedCall {
   return new PreparedCall(preparationOf(call, offer));
+}
+
+/** A call that lasts, as it is asked for again. */
+export interface SentBefore {
+  /** `server / tool`. */
+  readonly label: string;
+  /** Nothing is called again. */
+  resume(call: Pick<SourceCall, "toolCallId" | "signal" | "onProgress">): Promise<ToolOutcome>;
+}
+
+const NOBODY_KNOWS = "the process that sent it ended before the answer came";
+
+/**
+ * A call that another process sent and whose outcome nobody has: what lasts is asked for, what the user calls idempotent is
+ * sent again, and of all others the outcome stays unknown.
+ */
+export function prepareSent(call: ToolCall, offer: Offer, lasting?: SentBefore): PreparedCall {
+  const preparation = preparationOf(call, offer);
+  if (lasting) return new PreparedCall({ ...preparation, plan: { kind: "lasting", lasting } });
+  const { plan } = preparation;
+  if (plan.kind === "call" && plan.entry.source.mayRepeat?.(plan.entry.raw.name)) return new PreparedCall(preparation);
+  const outcome = { kind: "unknown", reason: NOBODY_KNOWS } as const;
+  return new PreparedCall({ ...preparation, plan: { kind: "ended", outcome } });
 }
 
 function preparationOf(call: ToolCall, offer: Offer): Preparation {
