@@ -49,4 +49,17 @@ export const SESSION_LIMITS = {
   changedFileMaxQuestions: 3,
   /** Words of the model for servers: questions and tokens of one session (a dollar or so), tokens of one answer, messages and text of one request. */
   sampling: { calls: 20, tokens: 200_000, maxTokens: 8_192, messages: 100, maxChars: 1_048_576 },
+  /**
+   * Clients of one session at a time; its open questions, how long each waits where it may, and ids of ended ones that are
+   * remembered; how long a client that failed to answer may take to be reported as gone.
+   */
+  clients: {
+    max: 32,
+    openQuestions: 64,
+    questionMs: 86_400_000,
+    endedQuestions: 256,
+    leaveGraceMs: 500,
+  },
+  /** Ids of prompts of one session that are remembered, the last ones, and their length. */
+  prompts: { remembered: 4_096, idChars: 128 },
 } as const;

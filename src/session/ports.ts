@@ -96,18 +96,25 @@ export interface ElicitQuestion {
   readonly request: ElicitRequest;
 }
 
+/** What a question is known by: the same for every client that is asked it. */
+export interface AskedAs {
+  readonly questionId: string;
+  readonly askedMs: number;
+}
+
+/** `asked` is for clients that are asked together with others, or again after they came back. */
 export interface SessionPorts {
   /** Asks the person. May reject when the client is gone or answers nonsense: the session then takes it as a no. */
-  ask(question: PermissionQuestion, signal: AbortSignal): Promise<PermissionAnswer>;
+  ask(question: PermissionQuestion, signal: AbortSignal, asked?: AskedAs): Promise<PermissionAnswer>;
   /**
    * Asks whether something a project's files want may be used, shown in full. Without it, or when it rejects, nothing is
    * decided and nothing of the project runs.
    */
-  confirmTrust?(request: TrustRequest, signal: AbortSignal): Promise<TrustAnswer>;
+  confirmTrust?(request: TrustRequest, signal: AbortSignal, asked?: AskedAs): Promise<TrustAnswer>;
   /** Asks whether a server may use the model. Without it, or when it rejects, it may not. */
-  approveSampling?(request: SamplingRequest, signal: AbortSignal): Promise<SamplingAnswer>;
+  approveSampling?(request: SamplingRequest, signal: AbortSignal, asked?: AskedAs): Promise<SamplingAnswer>;
   /** Puts a server's question to the person. Without it servers are not told that they may ask, and declined if they do. */
-  elicit?(question: ElicitQuestion, signal: AbortSignal): Promise<ElicitAnswer>;
+  elicit?(question: ElicitQuestion, signal: AbortSignal, asked?: AskedAs): Promise<ElicitAnswer>;
   /** Which kinds of questions `elicit` can show; both unless given. */
   readonly elicitModes?: readonly ElicitRequest["mode"][];
   /** What a page was opened for is done. */
@@ -124,5 +131,6 @@ export interface SessionPorts {
     options: readonly AskOption[],
     signal: AbortSignal,
     toolCallId?: string,
+    asked?: AskedAs,
   ): Promise<AskAnswer>;
 }
