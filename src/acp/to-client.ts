@@ -25,6 +25,8 @@ export function toUpdates(event: SessionEvent, client: ClientAbilities): acp.Ses
       return serverUpdates(event.status, client).map((update) => {
         return { ...update, _meta: sentMeta({ mcp: { servers: [event.status] } }) };
       });
+    case "session_info": // of sessions that several clients share
+      return [];
     case "settings": // only changes are sent, by `EmittedSettings`
       return [];
     case "commands":

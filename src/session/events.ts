@@ -9,6 +9,9 @@ import type { StopReason, TurnEvent } from "../engine/index.js";
 import type { SandboxSpec, ServerIdentity } from "../mcp/index.js";
 import type { ModelUsage } from "../models/index.js";
 import type { ToolOrigin } from "../tools/index.js";
+import type { AttachedClient } from "./clients/clients.js";
+import type { QuestionChange } from "./clients/questions.js";
+import type { ClientName, SessionState } from "./ports.js";
 import type { SettingsView } from "./settings.js";
 
 /** Where one server of a session stands, in words for people and states for programs. */
@@ -57,8 +60,27 @@ export type NoticeLevel = "info" | "warning" | "error";
 /** Tells people of something that belongs to no turn. */
 export type Notify = (level: NoticeLevel, text: string) => void;
 
+/** What has changed, of a session that several clients share. */
+export interface SessionInfo {
+  readonly state: SessionState;
+  /** Of the turn that runs. */
+  readonly promptId?: string;
+  readonly by?: ClientName;
+  /** Prompts that wait for their turn. */
+  readonly queued: number;
+  readonly clients: readonly AttachedClient[];
+  /** A question that was asked, or is over: `answer` says how, and `by` who answered it. */
+  readonly question?: QuestionChange;
+}
+
 export type SessionEvent =
-  | { readonly kind: "user"; readonly content: readonly ContentBlock[] }
+  /** `by`: the client that sent it, where a session has several. */
+  | {
+      readonly kind: "user";
+      readonly content: readonly ContentBlock[];
+      readonly promptId?: string;
+      readonly by?: ClientName;
+    }
   | {
       readonly kind: "turn";
       readonly event: TurnEvent;
@@ -79,6 +101,8 @@ export type SessionEvent =
   | { readonly kind: "commands"; readonly commands: readonly CommandInfo[] }
   /** What the session is called from now on. */
   | { readonly kind: "title"; readonly title: string }
+  /** For sessions that clients have joined: who is there, what runs, and what became of questions. */
+  | ({ readonly kind: "session_info" } & SessionInfo)
   /** Something people should hear of that belongs to no turn. */
   | { readonly kind: "notice"; readonly level: NoticeLevel; readonly text: string };
 

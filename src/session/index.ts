@@ -1,6 +1,9 @@
 // The public face of `session`.
 export { BUILTIN_NAMES, type BuiltinName } from "../builtin/index.js";
-export type { ServerStatus, SessionEvent } from "./events.js";
+export type { AttachedClient, Attachment, ClientRole, JoinRequest } from "./clients/clients.js";
+export type { AskedQuestion, QuestionChange } from "./clients/questions.js";
+export type { PromptAbout } from "./conversation/turns.js";
+export type { ServerStatus, SessionEvent, SessionInfo } from "./events.js";
 export { type LoadedSession, SessionHost, type StoredRequest } from "./host.js";
 export { journalStart } from "./journal/journal.js";
 export {
@@ -22,6 +25,7 @@ export type {
   SessionConfig,
 } from "./options.js";
 export type {
+  AskedAs,
   ElicitQuestion,
   PermissionAnswer,
   PermissionChoice,
@@ -33,7 +37,7 @@ export type {
 } from "./ports.js";
 export { isLogInable } from "./servers/server-login.js";
 export { SingleServer, type SingleServerOptions } from "./servers/servers.js";
-export { type PromptResult, Session } from "./session.js";
+export { type PromptResult, Session, type SessionView } from "./session.js";
 export { SETTINGS, type SettingName, type SettingsView } from "./settings.js";
 export { configuredEmbedder, MeaningSearch } from "./tools/meaning.js";
 export { programOf, type ToolControls } from "./tools/tools.js";

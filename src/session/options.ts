@@ -28,6 +28,8 @@ export interface GivenServers {
   readonly includes?: Readonly<Record<string, ServerInclude>>;
   /** Names of servers without which the first turn is to fail. */
   readonly required?: readonly string[];
+  /** The id of the client that has those reached over ACP; the earliest that is attached unless given. */
+  readonly by?: string;
 }
 
 /** Whose words they are. */
@@ -74,6 +76,10 @@ export interface SharedOptions {
   readonly embedder?: Embedder;
   /** Where caches are kept; in memory only unless given. */
   readonly cacheDir?: string;
+  /** What becomes of a question while nobody is attached who could answer it; `decline` unless given. */
+  readonly unattended?: "decline" | "wait";
+  /** Prompts that may wait while a turn runs; none unless given. */
+  readonly maxQueuedPrompts?: number;
 }
 
 export interface NewSession extends Partial<GivenServers> {

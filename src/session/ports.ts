@@ -1,10 +1,23 @@
-// The questions a session asks its client. A session without a client declines at once.
+// The questions a session asks its clients. A session without a client declines at once, unless its host lets it wait.
 
 import type { JsonObject } from "../base/json/json.js";
 import type { ContentBlock } from "../base/text/content.js";
 import type { AskAnswer, AskOption, BuiltinPresentation, ClientFiles, Terminal } from "../builtin/index.js";
 import type { ElicitAnswer, ElicitRequest, McpChannel } from "../mcp/index.js";
 import type { ApprovalAnswer, CatalogTool } from "../tools/index.js";
+
+/** The client of a gateway that did something, as the gateway knows it: never as the client calls itself. */
+export interface ClientName {
+  readonly client: string;
+  /** For people. */
+  readonly name: string;
+}
+
+/** What kind of question it is: each has answers of its own. */
+export type QuestionKind = "permission" | "trust" | "sampling" | "elicitation" | "person";
+
+/** `resting`: nobody has it open. `waiting`: its turn waits for an answer of a person. */
+export type SessionState = "resting" | "idle" | "running" | "waiting";
 
 export interface PermissionQuestion {
   readonly toolCallId: string;

@@ -1,4 +1,5 @@
 // One session: its parts, each constructed with what it needs, and all that its client and its host may do with it.
+import { Cell } from "../base/async/cell.js";
 import { Scope } from "../base/async/scope.js";
 import { TenonError } from "../base/errors.js";
 import type { EndGrace } from "../base/io/process.js";
@@ -8,17 +9,19 @@ import { type ContentBlock, plainText } from "../base/text/content.js";
 import { type EffectiveConfig, readyServers, typedServer } from "../config/index.js";
 import { NO_USAGE, type StopReason, type TurnEnd } from "../engine/index.js";
 import type { ModelUsage } from "../models/index.js";
+import { type AttachedClient, type Attachment, type JoinRequest, SessionClients } from "./clients/clients.js";
+import type { AskedQuestion, QuestionChange, Questions } from "./clients/questions.js";
 import type { Invocation } from "./commands.js";
 import { SessionConfiguration } from "./configuration.js";
 import { Conversation } from "./conversation/conversation.js";
 import { PromptExpansion } from "./conversation/expansion.js";
 import { givenPrompts, projectInstructions, systemPrompt } from "./conversation/system-prompt.js";
-import { observedModel, SessionTurns, type TurnWork } from "./conversation/turns.js";
+import { observedModel, type PromptAbout, SessionTurns, type TurnWork } from "./conversation/turns.js";
 import { type CommandInfo, EventStream, type NoticeLevel, type ServerStatus, type SessionEvent } from "./events.js";
 import { type Journal, openJournal } from "./journal/journal.js";
 import { SessionLogins } from "./login/session-logins.js";
 import type { GivenServers, SessionOptions } from "./options.js";
-import type { SessionPorts } from "./ports.js";
+import type { ClientName, SessionPorts, SessionState } from "./ports.js";
 import { configuredServers } from "./servers/entry.js";
 import { GitWatch } from "./servers/git-watch.js";
 import { samplingPeer } from "./servers/sampling.js";
@@ -29,6 +32,23 @@ import { SessionTools, type ToolControls } from "./tools/tools.js";
 export interface PromptResult {
   readonly stopReason: StopReason;
   readonly usage: ModelUsage;
+  /** Missing for a prompt that was taken back before its turn. */
+  readonly turn?: number;
+}
+
+export interface SessionView {
+  readonly id: string;
+  readonly cwd: string;
+  readonly state: SessionState;
+  readonly settings: SettingsView;
+  readonly commands: readonly CommandInfo[];
+  readonly servers: readonly ServerStatus[];
+  readonly usage: ModelUsage;
+  readonly clients: readonly AttachedClient[];
+  readonly questions: readonly AskedQuestion[];
+  /** The turn that runs, and the prompts that wait for theirs. */
+  readonly running?: PromptAbout & { readonly number: number };
+  readonly queued: readonly PromptAbout[];
 }
 
 export class Session implements AsyncDisposable {
@@ -52,8 +72,10 @@ export class Session implements AsyncDisposable {
   /** `YYYY-MM-DD`. */
   readonly #date: string;
   #config: EffectiveConfig | undefined;
-  /** Answers the session's questions now. */
-  #ports: SessionPorts | undefined;
+  readonly #clients: SessionClients;
+  readonly #state = new Cell<SessionState>("idle");
+  /** Clients have joined: each change is told to all of them. */
+  #isShared = false;
   /** Fixed with the first prompt, so that providers can cache it. */
   #system: string | undefined;
   #closing: Promise<void> | undefined;
@@ -66,9 +88,10 @@ export class Session implements AsyncDisposable {
     this.#date = new Date(world.now()).toISOString().slice(0, 10);
     this.#scope = new Scope(world.log);
     const events = this.#events;
-    const ports = () => this.#ports;
+    const ports = () => this.#clients.ports;
     const onNotice = events.notice;
     this.#journal = openJournal(options, onNotice);
+    this.#clients = this.#makeClients(options);
     this.#settings = this.#makeSettings(options);
     this.#tools = this.#makeTools(options);
     this.#tools.catalog.setDefaultInclude(this.#settings.include);
@@ -99,10 +122,13 @@ export class Session implements AsyncDisposable {
       session: id,
       journal: this.#journal,
       events,
-      earlier,
+      isContinued: false,
       isTitled: options.isTitled ?? earlier > 0,
-      isNamed: history?.restored.isNamed ?? false,
+      maxQueued: options.maxQueuedPrompts ?? 0,
+      ...defined({ restored: history?.restored }),
+      model: () => this.#settings.model.id,
       run: (work, signal) => this.#runTurn(work, signal),
+      onChange: () => this.#changed(),
       onEnd: () => this.#configuration?.turnEnds(),
     });
     if (options.config) {
@@ -163,16 +189,54 @@ export class Session implements AsyncDisposable {
     return this.#closing !== undefined;
   }
 
-  /** From now on `ports` answers the session's questions. Returns the function that detaches it. */
+  /** From now on `ports` answers the session's questions, in the place of those attached before. Returns the way back. */
   attach(ports: SessionPorts): () => void {
-    this.#ports = ports;
-    return () => {
-      if (this.#ports === ports) this.#ports = undefined;
-    };
+    const attachment = this.#clients.attach(ports);
+    return () => attachment.leave();
+  }
+
+  /** One of several clients. Throws `access.limited` when there are too many. */
+  join(request: JoinRequest): Attachment {
+    this.#mustBeOpen();
+    this.#isShared = true;
+    return this.#clients.join(request);
   }
 
   get isAttached(): boolean {
-    return this.#ports !== undefined;
+    return this.#clients.count > 0;
+  }
+
+  /** The open questions, and answers to them that come by another way than a client's ports. */
+  get questions(): Pick<Questions, "open" | "answer"> {
+    return this.#clients.questions;
+  }
+
+  get state(): SessionState {
+    return this.#state.value;
+  }
+
+  /** Calls `listener` after each change; returns the way to stop. */
+  onState(listener: (state: SessionState) => void): () => void {
+    return this.#state.subscribe(listener);
+  }
+
+  /** All that a client needs to show the session, beside its conversation. */
+  view(): SessionView {
+    const { id, cwd, state, settings, commands, servers, usage } = this;
+    const running = this.#turns.running;
+    return {
+      id,
+      cwd,
+      state,
+      settings,
+      commands,
+      servers,
+      usage,
+      clients: this.#clients.list,
+      questions: this.questions.open,
+      queued: this.#turns.queued,
+      ...defined({ running }),
+    };
   }
 
   /** How many turns have begun. */
@@ -193,14 +257,21 @@ export class Session implements AsyncDisposable {
     ]);
   }
 
-  /** Runs one turn. Rejects with a TenonError when the session is busy or closed, or when the model fails. */
-  async prompt(content: string | readonly ContentBlock[], signal?: AbortSignal): Promise<PromptResult> {
+  /**
+   * Runs one turn, after prompts that wait already. A prompt whose id is known is joined, or answered from its record. Rejects
+   * with a TenonError when the session is busy or closed, when the id was used for other content, or when the model fails.
+   */
+  async prompt(
+    content: string | readonly ContentBlock[],
+    signal?: AbortSignal,
+    about?: PromptAbout,
+  ): Promise<PromptResult> {
     this.#mustBeOpen();
     if (this.#options.owned) {
       await this.#options.owned;
       this.#mustBeOpen();
     }
-    return await this.#turns.run(content, this.#settings.model.id, signal);
+    return await this.#turns.run(content, about, signal);
   }
 
   /**
@@ -209,12 +280,16 @@ export class Session implements AsyncDisposable {
    */
   async setServers(given: GivenServers): Promise<void> {
     this.#mustBeOpen();
+    this.#clients.declaredBy(given.by);
     await this.#servers.give(given);
   }
 
-  /** Stops the running turn, whose prompt resolves with `cancelled`; without one, calls of earlier turns that still run. */
-  cancel(): void {
-    if (!this.#turns.cancel()) this.#conversation.tasks.cancel();
+  /**
+   * Stops the running turn, whose prompt resolves with `cancelled`, and takes back prompts that wait; without either, stops
+   * calls of earlier turns that still run. By a client: its own prompts that wait, or if there are none, the running turn.
+   */
+  cancel(by?: ClientName): void {
+    if (!this.#turns.cancel(by)) this.#conversation.tasks.cancel();
   }
 
   /** Cancels the turn but for tasks that go on at their server, ends every server's process tree, closes the journal. */
@@ -247,6 +322,32 @@ export class Session implements AsyncDisposable {
     if (this.#closing) throw new TenonError("session.closed", `session ${this.id} is closed`);
   }
 
+  #makeClients({ world, unattended, by }: SessionOptions): SessionClients {
+    const clients = new SessionClients({
+      world,
+      mayWait: unattended === "wait",
+      record: (entry) => {
+        this.#journal.append(entry);
+        return undefined;
+      },
+      turn: () => this.#turns.running,
+      onQuestion: (question) => this.#changed(question),
+      onClients: () => this.#changed(),
+    });
+    clients.declaredBy(by);
+    return clients;
+  }
+
+  /** Who is there, what runs, or a question has changed. */
+  #changed(question?: QuestionChange): void {
+    const { running, queued } = this.#turns;
+    this.#state.set(this.#clients.questions.count > 0 ? "waiting" : running ? "running" : "idle");
+    if (!this.#isShared) return;
+    const { promptId, by } = running ?? {};
+    const about = { state: this.state, queued: queued.length, clients: this.#clients.list };
+    this.#events.emit({ kind: "session_info", ...about, ...defined({ promptId, by, question }) });
+  }
+
   #makeSettings({ world, id, model, models, history }: SessionOptions): SessionSettings {
     return new SessionSettings({
       model,
@@ -266,7 +367,7 @@ export class Session implements AsyncDisposable {
     return new SessionTools({
       ...options,
       policy: () => this.#settings.policy,
-      ports: () => this.#ports,
+      ports: () => this.#clients.ports,
       allowHosts: () => this.#config?.allowHosts ?? [],
       commandVariables: () => this.#config?.commandVariables ?? [],
       onPlan: (entries) => this.#conversation.setPlan(entries),
@@ -276,7 +377,7 @@ export class Session implements AsyncDisposable {
 
   #makeServers(options: SessionOptions): SessionServers {
     const { world, id, cwd, config, additionalDirectories: directories = [] } = options;
-    const ports = () => this.#ports;
+    const ports = () => this.#clients.ports;
     const onNotice = this.#events.notice;
     const all: SessionServersOptions = {
       ...options,
@@ -342,7 +443,7 @@ export class Session implements AsyncDisposable {
     const expanded = await this.#expansion.expand(typed, signal);
     if (expanded.kind === "said") return await this.#say(expanded.text, signal);
     const { content } = expanded;
-    await this.#tools.startPrompt(plainText(content), this.#ports, signal);
+    await this.#tools.startPrompt(plainText(content), this.#clients.ports, signal);
     this.#system ??= await this.#systemPrompt();
     return await this.#conversation.answer(content, { number, system: this.#system }, signal);
   }
@@ -353,7 +454,7 @@ export class Session implements AsyncDisposable {
     if (configuration) {
       if (isFirst) await configuration.opened;
       await configuration.retry();
-      await configuration.askForTrust(this.#ports, signal);
+      await configuration.askForTrust(this.#clients.ports, signal);
       configuration.turnStarts();
     }
     await this.#servers.settled(signal);

@@ -4,12 +4,12 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/j
 import { LIMITS } from "../../base/limits.js";
 import type { AskAnswer, AskOption } from "../../builtin/index.js";
 import type { ElicitAnswer } from "../../mcp/index.js";
-import type { QuestionKind } from "../journal/entry.js";
 import type {
   AskedAs,
   ElicitQuestion,
   PermissionAnswer,
   PermissionQuestion,
+  QuestionKind,
   SamplingAnswer,
   SamplingRequest,
   SessionPorts,

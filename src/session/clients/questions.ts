@@ -5,9 +5,9 @@ import { uuidV7 } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import type { Timer, World } from "../../base/ports/world.js";
-import type { ClientName, JournalEntry, QuestionKind } from "../journal/entry.js";
+import type { JournalEntry } from "../journal/entry.js";
 import { SESSION_LIMITS } from "../limits.js";
-import type { SessionPorts } from "../ports.js";
+import type { ClientName, QuestionKind, SessionPorts } from "../ports.js";
 import type { Kind } from "./question-kinds.js";
 
 /** A client as questions see it. */
@@ -108,7 +108,7 @@ export class Questions {
       const about = { id, of, ...defined({ turn, toolCallId }) };
       const recorded = this.#options.record({ kind: "question", ...about, shown: kind.summary(question) });
       this.#options.onChange({ id, of, isOpen: true });
-      if (recorded) recorded.then(() => one.begin(), one.fail);
+      if (recorded) recorded.then(() => one.begin()).catch(one.fail);
       else one.begin();
     });
   }
@@ -213,14 +213,13 @@ class PutQuestion<Question, Answer> implements OpenQuestion {
     }
     if (!answered) return;
     this.#asked.set(client, controller);
-    answered.then(
-      (answer) => {
+    answered
+      .then((answer) => {
         if (!signal.aborted) this.#onAnswer(client, answer);
-      },
-      (error: unknown) => {
+      })
+      .catch((error: unknown) => {
         if (!signal.aborted) this.#onFailure(client, error);
-      },
-    );
+      });
   }
 
   left(client: AskedClient): void {

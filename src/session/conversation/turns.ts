@@ -1,15 +1,19 @@
 // The turns of a session, one at a time: each is journaled before its events are published.
 import { TenonError, toTenonError } from "../../base/errors.js";
+import { uuidV7 } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
 import { errorType, inSpan, type SpanAttributes } from "../../base/ports/trace.js";
 import type { World } from "../../base/ports/world.js";
 import { type ContentBlock, plainText } from "../../base/text/content.js";
 import { VERSION } from "../../base/version.js";
-import type { TurnEnd } from "../../engine/index.js";
+import { NO_USAGE, type TurnEnd } from "../../engine/index.js";
 import type { Model, ModelEvent, ModelRequest, ModelUsage } from "../../models/index.js";
 import { commandOf, type Invocation } from "../commands.js";
 import type { EventStream } from "../events.js";
+import { contentHash, type KnownPrompt, type PromptEnd, type Restored } from "../journal/history.js";
 import { type Journal, ONLY_COMMANDS, titleOf } from "../journal/journal.js";
+import { SESSION_LIMITS } from "../limits.js";
+import type { ClientName } from "../ports.js";
 
 /** One turn, as it is run. */
 export interface TurnWork {
@@ -22,34 +26,100 @@ export interface TurnWork {
   readonly invocation: Invocation | undefined;
 }
 
+/** What a prompt is known by. */
+export interface PromptAbout {
+  /** Of the client's choice: sent again under the same id, the prompt is joined or answered from its record. */
+  readonly promptId?: string;
+  /** The client that sent it, as the gateway knows it. */
+  readonly by?: ClientName;
+}
+
+export interface TurnResult extends TurnEnd {
+  /** Missing for a prompt that was taken back before its turn. */
+  readonly turn?: number;
+}
+
 export interface TurnsOptions {
-  readonly world: Pick<World, "telemetry">;
+  readonly world: Pick<World, "telemetry" | "now" | "randomBytes">;
   readonly session: string;
   readonly journal: Journal;
   readonly events: EventStream;
-  /** How many turns there were before the session was loaded. */
-  readonly earlier: number;
+  /** For a session that is loaded again. */
+  readonly restored?: Pick<Restored, "turnCount" | "isNamed" | "prompts" | "queued" | "openTurn">;
+  /** Whether what was under way goes on: the open turn by `resume`, prompts in the queue after it. */
+  readonly isContinued: boolean;
   /** A person gave the session a title: its first prompt does not. */
   readonly isTitled: boolean;
-  /** A prompt was the title of the session already. */
-  readonly isNamed: boolean;
+  /** How many prompts may wait while a turn runs. */
+  readonly maxQueued: number;
+  /** Of the model that the session uses now. */
+  readonly model: () => string;
   run(work: TurnWork, signal: AbortSignal): Promise<TurnEnd>;
+  /** Called when a turn begins, when a prompt joins or leaves the queue, and when a turn is over. */
+  readonly onChange: () => void;
   /** Called when a turn is over and its last event is published. */
   onEnd(): void;
 }
 
+/** A prompt from when it is sent until it is answered; aborting `controller` takes it back. */
+interface Prompt extends PromptAbout {
+  readonly content: readonly ContentBlock[];
+  readonly controller: AbortController;
+  readonly done: Promise<TurnResult>;
+  readonly resolve: (result: TurnResult) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+function newPrompt(content: readonly ContentBlock[], { promptId, by }: PromptAbout): Prompt {
+  let settle: Pick<Prompt, "resolve" | "reject"> | undefined;
+  const done = new Promise<TurnResult>((resolve, reject) => {
+    settle = { resolve, reject };
+  });
+  done.catch(() => undefined); // whoever sent it may be gone
+  return {
+    content,
+    ...defined({ promptId, by }),
+    controller: new AbortController(),
+    done,
+    resolve: (result) => settle?.resolve(result),
+    reject: (error) => settle?.reject(error),
+  };
+}
+
+interface RunningTurn {
+  readonly prompt: Prompt;
+  readonly number: number;
+  /** False for a turn of an earlier owner, until it goes on. */
+  readonly hasBegun: boolean;
+}
+
 export class SessionTurns {
   readonly #options: TurnsOptions;
+  /** Prompts with an id whose turn has ended, the last ones. */
+  readonly #ended: Map<string, KnownPrompt>;
+  /** Prompts in the queue of an earlier owner that are not run: recorded as taken back with the next turn. */
+  #dropped: readonly string[];
+  #queue: readonly Prompt[] = [];
+  #running: RunningTurn | undefined;
   #count: number;
   #isTitled: boolean;
   #isNamed: boolean;
-  #running: { readonly controller: AbortController; over: AbortSignal; readonly done: Promise<unknown> } | undefined;
+  #isClosed = false;
 
   constructor(options: TurnsOptions) {
+    const { restored, isContinued, isTitled } = options;
     this.#options = options;
-    this.#count = options.earlier;
-    this.#isTitled = options.isTitled;
-    this.#isNamed = options.isNamed;
+    this.#count = restored?.turnCount ?? 0;
+    this.#isTitled = isTitled;
+    this.#isNamed = restored?.isNamed ?? false;
+    this.#ended = new Map([...(restored?.prompts ?? [])].slice(-SESSION_LIMITS.prompts.remembered));
+    const queued = restored?.queued ?? [];
+    this.#dropped = isContinued ? [] : queued.map(({ promptId }) => promptId);
+    if (!isContinued) return;
+    for (const waiting of queued) this.#enqueue(newPrompt(waiting.content, waiting));
+    const first = restored?.openTurn?.records[0];
+    if (first?.kind !== "prompt") return;
+    this.#running = { prompt: newPrompt(first.content, first), number: first.turn, hasBegun: false };
   }
 
   /** How many have begun. */
@@ -57,9 +127,22 @@ export class SessionTurns {
     return this.#count;
   }
 
+  /** The turn that runs. */
+  get running(): (PromptAbout & { readonly number: number }) | undefined {
+    if (!this.#running) return undefined;
+    const { number, prompt } = this.#running;
+    const { promptId, by } = prompt;
+    return { number, ...defined({ promptId, by }) };
+  }
+
+  /** The prompts that wait for their turn, the first one first. */
+  get queued(): readonly PromptAbout[] {
+    return this.#queue.map(({ promptId, by }) => defined({ promptId, by }));
+  }
+
   /** Whether the running turn is being cancelled; undefined when none runs. */
   get isCancelled(): boolean | undefined {
-    return this.#running?.over.aborted;
+    return this.#running?.prompt.controller.signal.aborted;
   }
 
   /** The session has a title now: the first prompt gives it none. */
@@ -67,52 +150,193 @@ export class SessionTurns {
     this.#isTitled = true;
   }
 
-  /** Rejects with a TenonError when a turn is running, or when the model fails. */
-  async run(content: string | readonly ContentBlock[], model: string, signal?: AbortSignal): Promise<TurnEnd> {
-    const { session, world } = this.#options;
-    if (this.#running) throw new TenonError("session.busy", `session ${session} is already running a turn`);
-    const controller = new AbortController();
-    const over = signal ? AbortSignal.any([controller.signal, signal]) : controller.signal;
+  /**
+   * Runs one turn, after those before it. Rejects with a TenonError when it may not wait for them, when its id was used for
+   * other content, or when the model fails.
+   */
+  async run(
+    content: string | readonly ContentBlock[],
+    about: PromptAbout = {},
+    signal?: AbortSignal,
+  ): Promise<TurnResult> {
     const blocks: readonly ContentBlock[] = typeof content === "string" ? [{ type: "text", text: content }] : content;
-    const facts = { session, model, turn: this.#count + 1 };
-    const done = inTurnSpan(world, facts, () => this.#run(blocks, over));
-    this.#running = { controller, over, done };
+    const known = this.#find(blocks, about);
+    if (known && "hash" in known) return resultOf(known);
+    const mustWait = this.#running !== undefined || this.#queue.length > 0;
+    const prompt = known ?? newPrompt(blocks, mustWait ? this.#assertRoom(about) : about);
+    const takeBack = () => prompt.controller.abort(signal?.reason);
+    if (signal?.aborted) takeBack();
+    else signal?.addEventListener("abort", takeBack, { once: true });
     try {
-      return await done;
+      if (!known && mustWait) this.#wait(prompt);
+      else if (!known) this.#start(prompt);
+      return await prompt.done;
     } finally {
-      this.#running = undefined;
+      signal?.removeEventListener("abort", takeBack);
     }
   }
 
-  /** Stops the running turn, whose prompt resolves with `cancelled`. Returns whether one ran. */
-  cancel(): boolean {
-    this.#running?.controller.abort(new DOMException("cancelled by the person", "AbortError"));
-    return this.#running !== undefined;
+  /**
+   * Stops the running turn, whose prompt resolves with `cancelled`, and takes back prompts that wait: all of them, or those of
+   * one client. A client with prompts in the queue stops no turn of another. Returns whether there was anything to stop.
+   */
+  cancel(by?: ClientName): boolean {
+    const reason = new DOMException("cancelled by the person", "AbortError");
+    const isOwn = (prompt: Prompt) => by === undefined || prompt.by?.client === by.client;
+    const taken = this.#queue.filter(isOwn);
+    for (const { controller } of taken) controller.abort(reason);
+    const running = this.#running?.prompt;
+    if (running && (taken.length === 0 || isOwn(running))) running.controller.abort(reason);
+    return running !== undefined || taken.length > 0;
   }
 
-  /** Stops the running turn because the session ends. Resolves once it is over. */
+  /** Stops the running turn because the session ends; prompts that wait stay recorded as such. Resolves once it is over. */
   async end(reason: Error): Promise<void> {
-    const running = this.#running;
-    running?.controller.abort(reason);
-    await running?.done.catch(() => undefined); // the prompt rejects with it
+    this.#isClosed = true;
+    const queue = this.#queue;
+    this.#queue = [];
+    for (const { reject } of queue) reject(reason);
+    const { prompt, hasBegun } = this.#running ?? {};
+    prompt?.controller.abort(reason);
+    if (hasBegun === false) prompt?.reject(reason);
+    await prompt?.done.catch(() => undefined); // the prompt rejects with it
   }
 
-  async #run(content: readonly ContentBlock[], signal: AbortSignal): Promise<TurnEnd> {
-    const { journal, events, earlier } = this.#options;
+  /** The turn that was open when the session was loaded goes on: `run` does what is left of it. */
+  async resume(run: (turn: number, signal: AbortSignal) => Promise<TurnEnd>): Promise<TurnResult> {
+    const open = this.#running;
+    if (!open || open.hasBegun) throw new TenonError("internal", "there is no open turn that could go on");
+    const { prompt, number } = open;
+    this.#follow(prompt, number, (signal) => this.#complete(number, () => run(number, signal)));
+    return await prompt.done;
+  }
+
+  /** Starts the first prompt that waits, unless a turn runs or is to go on. */
+  startQueued(): void {
+    const [next, ...rest] = this.#queue;
+    if (this.#running || this.#isClosed || !next) return;
+    this.#queue = rest;
+    this.#start(next);
+  }
+
+  /** The prompt of that id: one that is still to be answered, or as it ended. */
+  #find(content: readonly ContentBlock[], { promptId }: PromptAbout): Prompt | KnownPrompt | undefined {
+    if (promptId === undefined) return undefined;
+    const { idChars } = SESSION_LIMITS.prompts;
+    if (promptId === "" || promptId.length > idChars) {
+      throw new TenonError("session.invalid_request", `the id of a prompt has 1 to ${idChars} characters`);
+    }
+    const open = [...(this.#running ? [this.#running.prompt] : []), ...this.#queue];
+    const known = open.find((prompt) => prompt.promptId === promptId) ?? this.#ended.get(promptId);
+    if (!known) return undefined;
+    const hash = "hash" in known ? known.hash : contentHash(known.content);
+    if (hash === contentHash(content)) return known;
+    const text = `the prompt id "${promptId}" was used for a prompt with other content`;
+    throw new TenonError("session.prompt_conflict", text);
+  }
+
+  /** Throws `session.busy` when no more prompts may wait. A prompt that waits has an id in every case. */
+  #assertRoom({ promptId, by }: PromptAbout): PromptAbout {
+    const { session, maxQueued, world } = this.#options;
+    const id = promptId ?? uuidV7(world.now(), (count) => world.randomBytes(count));
+    if (this.#queue.length < maxQueued) return { promptId: id, ...defined({ by }) };
+    const text = `session ${session} is already running a turn`;
+    if (maxQueued === 0) throw new TenonError("session.busy", text);
+    throw new TenonError("session.busy", `${text}, and ${maxQueued} prompts wait for it`, {
+      hint: "Wait until the turn is over, or take a prompt back.",
+    });
+  }
+
+  #wait(prompt: Prompt): void {
+    const { journal, onChange } = this.#options;
+    const { promptId = "", by, content, controller } = prompt;
+    journal.assertWritten();
+    journal.append({ kind: "queued", promptId, content, ...defined({ by }) });
+    this.#enqueue(prompt);
+    onChange();
+    if (controller.signal.aborted) this.#takeBack(prompt);
+    this.startQueued();
+  }
+
+  #enqueue(prompt: Prompt): void {
+    this.#queue = [...this.#queue, prompt];
+    prompt.controller.signal.addEventListener("abort", () => this.#takeBack(prompt), { once: true });
+  }
+
+  /** Has no effect once its turn has begun. */
+  #takeBack(prompt: Prompt): void {
+    if (!this.#queue.includes(prompt)) return;
+    const { journal, onChange } = this.#options;
+    this.#queue = this.#queue.filter((one) => one !== prompt);
+    journal.append({ kind: "unqueued", promptId: prompt.promptId ?? "" });
+    prompt.resolve({ stopReason: "cancelled", usage: NO_USAGE });
+    onChange();
+  }
+
+  #start(prompt: Prompt): void {
+    const number = this.#count + 1;
+    this.#follow(prompt, number, (signal) => this.#run(prompt, number, signal));
+  }
+
+  /** The turn is the running one until it is over; then comes the next of the queue. */
+  #follow(prompt: Prompt, number: number, run: (signal: AbortSignal) => Promise<TurnEnd>): void {
+    const { world, session, model, onChange } = this.#options;
+    this.#running = { prompt, number, hasBegun: true };
+    const over = (end: PromptEnd) => {
+      this.#running = undefined;
+      if (this.#count >= number) this.#remember(prompt, { turn: number, end });
+      if ("error" in end) prompt.reject(end.error);
+      else prompt.resolve({ ...end, turn: number });
+      onChange();
+      this.startQueued();
+    };
+    onChange();
+    const ran = inTurnSpan(world, { session, model: model(), turn: number }, () => run(prompt.controller.signal));
+    ran
+      .catch((thrown: unknown) => ({ error: toTenonError(thrown) }))
+      .then(over)
+      .catch(prompt.reject);
+  }
+
+  #remember({ promptId, content }: Prompt, ended: Pick<KnownPrompt, "turn" | "end">): void {
+    if (promptId === undefined) return;
+    this.#ended.set(promptId, { ...ended, hash: contentHash(content) });
+    const [oldest] = this.#ended.keys();
+    if (oldest !== undefined && this.#ended.size > SESSION_LIMITS.prompts.remembered) this.#ended.delete(oldest);
+  }
+
+  async #run({ content, promptId, by }: Prompt, number: number, signal: AbortSignal): Promise<TurnEnd> {
+    const { journal, events, restored } = this.#options;
     journal.assertWritten(); // records that an earlier turn left unwritten come first
-    const number = ++this.#count;
-    let hasEnd = false;
+    this.#count = number;
     const invocation = commandOf(plainText(content));
     const isNaming = !invocation && !this.#isNamed;
     this.#isNamed ||= isNaming;
     const title = { kind: "title", title: invocation ? ONLY_COMMANDS : titleOf(content) } as const;
-    const prompt = { kind: "prompt", turn: number, content, ...defined({ isCommand: invocation && true }) } as const;
-    journal.append(...(number === 1 || isNaming ? [title] : []), prompt);
-    await events.publish({ kind: "user", content });
+    const about = defined({ isCommand: invocation && true, promptId, by });
+    const dropped = this.#dropped.map((id) => ({ kind: "unqueued", promptId: id }) as const);
+    this.#dropped = [];
+    journal.append(...dropped, ...(number === 1 || isNaming ? [title] : []), {
+      kind: "prompt",
+      turn: number,
+      content,
+      ...about,
+    });
+    await events.publish({ kind: "user", content, ...defined({ promptId, by }) });
     if (isNaming && !this.#isTitled) await events.publish(title);
-    try {
+    const isFirst = number === (restored?.turnCount ?? 0) + 1;
+    return await this.#complete(number, () => {
       journal.assertWritten();
-      const end = await this.#options.run({ number, isFirst: number === earlier + 1, content, invocation }, signal);
+      return this.#options.run({ number, isFirst, content, invocation }, signal);
+    });
+  }
+
+  /** To its end, which is recorded and published. */
+  async #complete(number: number, run: () => Promise<TurnEnd>): Promise<TurnEnd> {
+    const { journal, events } = this.#options;
+    let hasEnd = false;
+    try {
+      const end = await run();
       journal.append({ kind: "end", turn: number, stopReason: end.stopReason });
       hasEnd = true;
       journal.sync();
@@ -129,6 +353,13 @@ export class SessionTurns {
       journal.sync();
     }
   }
+}
+
+/** As the prompt was answered when its turn ended. */
+function resultOf({ turn, end }: KnownPrompt): TurnResult {
+  if (!end) throw new TenonError("session.busy", `turn ${turn} of this session is open and has to go on first`);
+  if ("error" in end) throw end.error;
+  return { ...end, turn };
 }
 
 /** Costs a request nothing while nobody watches. Spans are of single requests: an attempt that is repeated has its own. */

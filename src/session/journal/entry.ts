@@ -10,6 +10,7 @@ import type { CallSubject, CompactionEvent, StopReason, TranscriptChange, TurnEv
 import type { ModelMessage, ModelToolCall, ModelUsage } from "../../models/index.js";
 import type { LastingCall, ToolOrigin } from "../../tools/index.js";
 import type { OutsideRead } from "../permission/guards.js";
+import type { ClientName, QuestionKind } from "../ports.js";
 
 /** The first line of a journal. */
 export interface JournalHeader {
@@ -24,16 +25,6 @@ export interface JournalHeader {
   /** What its client calls it, to find it again. */
   readonly label?: string;
 }
-
-/** The client of a gateway that did something, as the gateway knows it: never as the client calls itself. */
-export interface ClientName {
-  readonly client: string;
-  /** For people. */
-  readonly name: string;
-}
-
-/** What kind of question it is: each has answers of its own. */
-export type QuestionKind = "permission" | "trust" | "sampling" | "elicitation" | "person";
 
 /** A compaction without what it was made from: the change of the transcript says that. */
 export type RecordedCompaction =

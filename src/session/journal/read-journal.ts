@@ -15,7 +15,8 @@ import type { Files } from "../../base/ports/world.js";
 import type { ContentBlock } from "../../base/text/content.js";
 import type { StopCause, StopReason } from "../../engine/index.js";
 import { SESSION_LIMITS } from "../limits.js";
-import type { JournalEntry, JournalHeader, JournalRecord, QuestionKind } from "./entry.js";
+import type { QuestionKind } from "../ports.js";
+import type { JournalEntry, JournalHeader, JournalRecord } from "./entry.js";
 import { type JournalTail, unpack } from "./journal.js";
 
 export interface JournalContent {

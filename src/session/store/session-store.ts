@@ -3,9 +3,7 @@
 import type { SessionId } from "../../base/id.js";
 import type { JournalHeader, JournalRecord } from "../journal/entry.js";
 import type { StrangeRecord } from "../journal/read-journal.js";
-
-/** `resting`: nobody has it open. `waiting`: its turn waits for an answer of a person. */
-export type SessionState = "resting" | "idle" | "running" | "waiting";
+import type { SessionState } from "../ports.js";
 
 /** What is known of a session from its beginning on. */
 export type SessionAbout = Omit<JournalHeader, "v" | "t" | "id"> & { readonly id: SessionId };

@@ -1,0 +1,182 @@
+// The clients of one session: any number of them come and go, and the session asks and uses them as if they were one.
+import { contained } from "../../base/async/scope.js";
+import { TenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
+import { SESSION_LIMITS } from "../limits.js";
+import type { ClientName, SessionPorts } from "../ports.js";
+import { ELICITATION, PERMISSION, PERSON, SAMPLING, TRUST } from "./question-kinds.js";
+import { type AskedClient, type QuestionChange, Questions, type QuestionsOptions } from "./questions.js";
+
+/** An `observer` follows the session: it is asked nothing, and neither its files nor its terminal are used. */
+export type ClientRole = "controller" | "observer";
+
+export interface JoinRequest {
+  /** A client that joins again under its id takes the place of its earlier attachment. */
+  readonly client: ClientName;
+  readonly role: ClientRole;
+  /** Whether it may answer questions. */
+  readonly mayApprove: boolean;
+  /** It answers by itself: it is asked only in turns that it started. */
+  readonly isUnattended: boolean;
+  readonly ports: SessionPorts;
+}
+
+export interface Attachment {
+  /** What it was asked stays open for the others. Work goes on. */
+  leave(): void;
+}
+
+/** A client that is attached, for people. */
+export interface AttachedClient extends ClientName {
+  readonly role: ClientRole;
+  readonly isUnattended: boolean;
+}
+
+export interface SessionClientsOptions extends Pick<QuestionsOptions, "world" | "record" | "mayWait" | "turn"> {
+  /** A question was asked or is over. */
+  onQuestion(change: QuestionChange): void;
+  /** A client joined or left. */
+  onClients(): void;
+}
+
+/** The one client of a session that has no gateway. */
+const LOCAL: ClientName = { client: "local", name: "the client" };
+
+const MODES = ["form", "url"] as const;
+
+class AttachedOne implements AskedClient {
+  readonly client: ClientName;
+  readonly role: ClientRole;
+  readonly isUnattended: boolean;
+  readonly ports: SessionPorts;
+  readonly #mayApprove: boolean;
+
+  constructor({ client, role, mayApprove, isUnattended, ports }: JoinRequest) {
+    this.client = client;
+    this.role = role;
+    this.isUnattended = isUnattended;
+    this.ports = ports;
+    this.#mayApprove = mayApprove;
+  }
+
+  mayAnswer(starter: ClientName | undefined): boolean {
+    if (this.role !== "controller" || !this.#mayApprove) return false;
+    return !this.isUnattended || starter?.client === this.client.client;
+  }
+}
+
+export class SessionClients {
+  readonly questions: Questions;
+  readonly #options: SessionClientsOptions;
+  /** The earliest first. */
+  readonly #clients = new Set<AttachedOne>();
+  /** The client whose servers the session has; undefined for the one that is there. */
+  #declarer: string | undefined;
+
+  constructor(options: SessionClientsOptions) {
+    this.#options = options;
+    this.questions = new Questions({
+      ...options,
+      clients: () => this.#clients,
+      onChange: (change) => options.onQuestion(change),
+    });
+  }
+
+  get list(): readonly AttachedClient[] {
+    return [...this.#clients].map(({ client, role, isUnattended }) => ({ ...client, role, isUnattended }));
+  }
+
+  get count(): number {
+    return this.#clients.size;
+  }
+
+  /** Throws `access.limited` when there are too many. */
+  join(request: JoinRequest): Attachment {
+    const joined = new AttachedOne(request);
+    const earlier = [...this.#clients].find(({ client }) => client.client === request.client.client);
+    const { max } = SESSION_LIMITS.clients;
+    if (!earlier && this.#clients.size >= max) {
+      throw new TenonError("access.limited", `this session has ${max} clients, which is the most it may have`, {
+        hint: "Close the session in another client first.",
+      });
+    }
+    this.#clients.add(joined);
+    this.questions.joined(joined);
+    // Only now: a question must not count as one that nobody can answer in between.
+    if (earlier) this.#leave(earlier);
+    this.#options.onClients();
+    return { leave: () => this.#leave(joined) };
+  }
+
+  /** The one client of a session without a gateway, in the place of an earlier one. */
+  attach(ports: SessionPorts): Attachment {
+    return this.join({ client: LOCAL, role: "controller", mayApprove: true, isUnattended: false, ports });
+  }
+
+  /** From now on the servers the client gave are reached through this one. */
+  declaredBy(client: string | undefined): void {
+    this.#declarer = client;
+  }
+
+  /**
+   * What the session may ask and use now; undefined when nobody is there and nobody is waited for. A question that none of
+   * the clients can show is not among it: with nobody there, all are.
+   */
+  get ports(): SessionPorts | undefined {
+    const { mayWait } = this.#options;
+    if (this.#clients.size === 0 && !mayWait) return undefined;
+    const starter = this.#options.turn()?.by;
+    const asked = [...this.#clients].filter((one) => one.mayAnswer(starter)).map(({ ports }) => ports);
+    const can = (name: keyof SessionPorts) => {
+      return asked.length === 0 ? mayWait : asked.some((ports) => ports[name] !== undefined);
+    };
+    const able = asked.filter((ports) => ports.elicit !== undefined);
+    const modes = MODES.filter((mode) => able.some(({ elicitModes = MODES }) => elicitModes.includes(mode)));
+    const elicitModes = able.length > 0 ? modes : undefined;
+    return { ...this.#questionPorts(can), ...defined({ elicitModes }), ...this.#placePorts(starter) };
+  }
+
+  #questionPorts(can: (name: keyof SessionPorts) => boolean): SessionPorts {
+    const { questions } = this;
+    const confirmTrust: SessionPorts["confirmTrust"] = (request, signal) => questions.ask(TRUST, request, signal);
+    const approveSampling: SessionPorts["approveSampling"] = (request, signal) =>
+      questions.ask(SAMPLING, request, signal);
+    const elicit: SessionPorts["elicit"] = (question, signal) => questions.ask(ELICITATION, question, signal);
+    const askPerson: SessionPorts["askPerson"] = (question, options, signal, toolCallId) =>
+      questions.ask(PERSON, { question, options, ...defined({ toolCallId }) }, signal);
+    return {
+      ask: (question, signal) => questions.ask(PERMISSION, question, signal),
+      ...defined({
+        confirmTrust: can("confirmTrust") ? confirmTrust : undefined,
+        approveSampling: can("approveSampling") ? approveSampling : undefined,
+        elicit: can("elicit") ? elicit : undefined,
+        askPerson: can("askPerson") ? askPerson : undefined,
+      }),
+      elicitationCompleted: (id) => {
+        for (const { ports } of this.#clients) {
+          contained(this.#options.world.log, "tell that a page is done", () => ports.elicitationCompleted?.(id));
+        }
+      },
+    };
+  }
+
+  /** Of the client whose prompt runs, if it has them; else of the earliest controller that has. */
+  #placePorts(starter: ClientName | undefined): Pick<SessionPorts, "fs" | "terminal" | "mcpChannel"> {
+    const controllers = [...this.#clients].filter(({ role }) => role === "controller");
+    const own = controllers.filter(({ client }) => client.client === starter?.client);
+    const inOrder = [...own, ...controllers].map(({ ports }) => ports);
+    const declarer = this.#declarer;
+    const declaring = controllers.filter(({ client }) => declarer === undefined || client.client === declarer);
+    return defined({
+      fs: inOrder.find(({ fs }) => fs?.readText !== undefined || fs?.writeText !== undefined)?.fs,
+      terminal: inOrder.find(({ terminal }) => terminal)?.terminal,
+      mcpChannel: declaring.find(({ ports }) => ports.mcpChannel)?.ports.mcpChannel,
+    });
+  }
+
+  #leave(one: AttachedOne): void {
+    if (!this.#clients.delete(one)) return;
+    this.questions.left(one);
+    this.#options.onClients();
+  }
+}
