@@ -130,16 +130,18 @@ export class McpConnection implements AsyncDisposable {
   /** Exactly one outcome, whatever happens. It starts a server that rests, and waits while one starts or restarts. */
   async call(tool: string, args: JsonObject, options: CallOptions): Promise<CallOutcome> {
     const { timeoutMs: limitMs = this.#limits.callTimeoutMs, isIdempotent = false } = this.#options.tools?.[tool] ?? {};
-    let timeoutMs = limitMs;
+    let beganMs = this.#world.monotonicMs();
+    const leftMs = () => limitMs - (this.#world.monotonicMs() - beganMs);
     let link: Link | TenonError | undefined = this.link;
     if (!link) {
       const { wasReady } = this;
-      const beganMs = this.#world.monotonicMs();
       link = await this.#supervisor.ready(options.signal, { restartWaitMs: limitMs });
-      if (wasReady) timeoutMs = Math.max(1, limitMs - (this.#world.monotonicMs() - beganMs));
+      if (!wasReady) beganMs = this.#world.monotonicMs(); // a first start has a limit of its own
     }
     if (options.signal.aborted) return { kind: "cancelled" };
     if (link instanceof TenonError) return { kind: "failed", error: link };
+    const timeoutMs = leftMs();
+    if (timeoutMs <= 0) return { kind: "failed", error: tooLate(this.spec.name, limitMs) };
     const { signal, onTask, sharingSession } = options;
     using progress = new ProgressPace(this.#world, options.onProgress);
     const request = {
@@ -163,8 +165,9 @@ export class McpConnection implements AsyncDisposable {
     if (!isUntouched && !(outcome.kind === "unknown" && isIdempotent)) return outcome;
     const { code } = outcome.error;
     if (code === "mcp.call_timeout") return outcome; // its time is up
-    const again = await this.#supervisor.again(link, code, { timeoutMs, signal, isUntouched });
-    return again ? await this.#callOver(again, request) : outcome;
+    const again = await this.#supervisor.again(link, code, { timeoutMs: leftMs(), signal, isUntouched });
+    const restMs = leftMs();
+    return again && restMs > 0 ? await this.#callOver(again, { ...request, timeoutMs: restMs }) : outcome;
   }
 
   async #callOver(link: Link, request: CallRequest & GatedCall): Promise<CallOutcome> {
@@ -261,6 +264,11 @@ export type ServerConnection = Pick<
 >;
 
 const MINUTE_MS = 60_000;
+
+function tooLate(server: string, limitMs: number): TenonError {
+  const words = `server "${server}" was ready again only when the ${inSeconds(limitMs)} of the call were over: it was not sent`;
+  return new TenonError("mcp.not_ready", words);
+}
 
 /** Of calls that failed: the server has not looked at them. */
 const UNTOUCHED: ReadonlySet<ErrorCode> = new Set(["mcp.session_lost", "mcp.connection_lost"]);

@@ -118,8 +118,8 @@ export class Supervisor {
     let state = await this.state.until(isSettled, deadline.signal).catch(() => this.state.value);
     if (state.kind === "failed" && (await this.#hasLogin(state.cause))) {
       this.restart();
-      await this.state.until(({ kind }) => kind !== "failed", over).catch(() => undefined);
-      state = await this.state.until(isSettled, over).catch(() => this.state.value);
+      await this.state.until(({ kind }) => kind !== "failed", deadline.signal).catch(() => undefined);
+      state = await this.state.until(isSettled, deadline.signal).catch(() => this.state.value);
     } else if (!this.#wasReady && state.kind === "connecting" && !state.queued) {
       // The attempt ends at the same limit, and knows the cause.
       state = await this.state.until(({ kind }) => kind !== "connecting", over).catch(() => this.state.value);
@@ -148,7 +148,8 @@ export class Supervisor {
     // The link of an untouched call is over, also where that is reported a moment later.
     const isBroken = isUntouched || (await Promise.race([last.broken, Promise.resolve(undefined)])) !== undefined;
     if (!isBroken) return code === "mcp.connection_lost" && this.link === last ? last : undefined;
-    using deadline = this.#world.deadline(timeoutMs, AbortSignal.any([signal, this.#options.scope.signal]));
+    const waitMs = Math.max(0, Math.min(timeoutMs, MCP_LIMITS.restartWaitMs));
+    using deadline = this.#world.deadline(waitMs, AbortSignal.any([signal, this.#options.scope.signal]));
     const isDecided = ({ kind }: ConnectionState) => (kind === "ready" && this.#link !== last) || kind === "failed";
     await this.state.until(isDecided, deadline.signal).catch(() => undefined);
     return this.#link === last ? undefined : this.link;

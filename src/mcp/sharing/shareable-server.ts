@@ -164,7 +164,9 @@ export class ShareableServer implements ServerConnection, AsyncDisposable {
       if (!this.#closing) this.#run(route);
     });
     this.#scope.run(`move ${spec.name}`, async (signal) => {
-      const isSettled = ({ kind }: ConnectionState) => kind !== "idle" && kind !== "connecting";
+      // One that is in line for a process is settled too: the place it waits for may be the one that is left here.
+      const isSettled = (state: ConnectionState) =>
+        state.kind === "connecting" ? state.queued !== undefined : state.kind !== "idle";
       await route.connection.state.until(isSettled, signal);
       this.#show(route);
       await from.drained(signal);

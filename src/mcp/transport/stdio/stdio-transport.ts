@@ -273,6 +273,8 @@ class StdinWriter {
   #text = "";
   /** The requests among them. */
   #requests: RpcId[] = [];
+  /** The last line, where that is a request: of a write that fails, the server cannot have got it whole. */
+  #lastRequest: RpcId | undefined;
   #isScheduled = false;
   #mustDrain = false;
   isOver = false;
@@ -295,7 +297,8 @@ class StdinWriter {
     if (this.isOver) return;
     if (this.#mustDrain && this.#text.length > MCP_LIMITS.stdinBacklogBytes) return this.#refuse(message);
     this.#text += `${JSON.stringify(message)}\n`;
-    if ("method" in message && "id" in message) this.#requests.push(message.id);
+    this.#lastRequest = "method" in message && "id" in message ? message.id : undefined;
+    if (this.#lastRequest !== undefined) this.#requests.push(this.#lastRequest);
     if (this.#text.length >= PART_CHARS) return this.flush();
     if (this.#isScheduled) return;
     this.#isScheduled = true;
@@ -328,12 +331,14 @@ class StdinWriter {
 
   #write(text: string): boolean {
     const requests = this.#requests;
+    const last = this.#lastRequest;
     if (requests.length === 0) return this.#stdin.write(text);
     this.#requests = [];
     return this.#stdin.write(text, (error) => {
-      // Of a longer one the child may have got a part: then only a single request was certainly cut off.
-      if (!error || (requests.length > 1 && Buffer.byteLength(text) > WHOLE_WRITE_BYTES)) return;
-      for (const id of requests) this.#listener.onUnsent(id);
+      if (!error) return;
+      // Of a longer one the child may have got, and run, all but the last line.
+      const isWhole = Buffer.byteLength(text) <= WHOLE_WRITE_BYTES;
+      for (const id of requests) if (isWhole || id === last) this.#listener.onUnsent(id);
     });
   }
 
