@@ -93,11 +93,12 @@ export function readClientServers(raw: JsonValue | undefined): ClientServers {
   const notices: string[] = [];
   for (const [index, entry] of entriesOf(raw).entries()) {
     const read = readServer(entry, index);
+    const raw = isJsonObject(entry) ? entry : {};
     if ("reason" in read) {
-      rejected.push(read);
+      const isRequired = receivedMeta(raw).required === true;
+      rejected.push(isRequired ? { ...read, isRequired } : read);
       continue;
     }
-    const raw = isJsonObject(entry) ? entry : {};
     const { include: ours, required: isRequired = false } = receivedMeta(raw);
     const key = ours === undefined ? "toolInclude" : "_meta.tenon.include";
     const tell = (problem: string) => notices.push(`server "${read.name}": ${key} ${problem}`);

@@ -17,6 +17,8 @@ export interface RejectedServer {
   readonly reason: string;
   readonly origin?: ToolOrigin;
   readonly hint?: string;
+  /** Without it a turn is to fail. */
+  readonly isRequired?: boolean;
 }
 
 /** The servers a client or an embedder gives: always the whole set. */

@@ -23,7 +23,7 @@ export function mcpSource(
     isProcess: connection.spec.kind === "stdio",
     state: mappedCell(connection.state, (state): SourceState => {
       const kind = STATES[state.kind];
-      if (kind === "connecting") return startingState(connection, state);
+      if (kind === "connecting" || (kind === "broken" && !connection.wasReady)) return startingState(connection, state);
       if (kind !== "broken" && kind !== "failed") return { kind };
       return { kind, reason: "cause" in state ? state.cause.message : "" };
     }),
@@ -45,6 +45,7 @@ export function mcpSource(
 /** A server that was ready before is being brought back. */
 function startingState({ spec, wasReady, lastError }: ServerConnection, state: ConnectionState): SourceState {
   if (wasReady) return { kind: "broken", reason: lastError?.message ?? "" };
+  if (state.kind === "waiting") return { kind: "connecting", doing: `it is tried again: ${state.cause.message}` };
   const queued = state.kind === "connecting" ? state.queued?.message : undefined;
   return { kind: "connecting", doing: queued ?? startText(spec) };
 }

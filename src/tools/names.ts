@@ -84,7 +84,7 @@ function compose(server: string, tool: string, hash?: string): string {
   // With `__` in it, a name without a server could pass for a tool of another server.
   if (room >= 0 && !own.includes("__")) return `${PREFIX}${own}${end}`;
   const cutEnd = `_${hash ?? hashOf(pairOf(server, tool))}`;
-  return `${PREFIX}${own.slice(0, MAX_LENGTH - PREFIX.length - cutEnd.length)}${cutEnd}`;
+  return `${PREFIX}${own.replaceAll(/_{2,}/gu, "_").slice(0, MAX_LENGTH - PREFIX.length - cutEnd.length)}${cutEnd}`;
 }
 
 /** Segments of a path that say nothing about which server it is. */
@@ -102,7 +102,7 @@ function serverPart(server: string, room: number): string {
 }
 
 /** No `__` and no `_` at an end, so that a reader sees where the server's part ends. */
-function slug(server: string): string {
+export function slug(server: string): string {
   return latin(server)
     .replaceAll(/[^A-Za-z0-9-]+/g, "_")
     .replaceAll(/^[_-]+|[_-]+$/g, "");

@@ -156,7 +156,9 @@ class LayerReader {
     // What is wrong with the rest of a broken text is guesswork.
     else for (const finding of checked.findings) this.#report([...path, ...finding.path], finding.at, finding, name);
     if (badName !== undefined || isBroken || !checked.value || !isJsonObject(written)) {
-      this.#invalid.push({ status: "invalid", name, place, problems: this.#problems.slice(before) });
+      const asWritten = isJsonObject(written) ? written : undefined;
+      const problems = this.#problems.slice(before);
+      this.#invalid.push({ status: "invalid", name, place, problems, ...defined({ written: asWritten }) });
       return;
     }
     const placeOf = (inside: KeyPath) => this.#place([...path, ...inside], "value");

@@ -65,6 +65,7 @@ class DiskCache implements ServerCache {
   readonly #dir: string;
   #key: Promise<string> | undefined;
   #tidying: Promise<void> | undefined;
+  #starts: Promise<void> = Promise.resolve();
 
   constructor({ world, dir, hmacKey }: DiskCacheOptions) {
     this.#world = world;
@@ -100,7 +101,13 @@ class DiskCache implements ServerCache {
     return knownStart(await this.#read("start", fingerprint));
   }
 
-  async writeStart(fingerprint: string, { readyMs }: KnownStart): Promise<void> {
+  /** One after the other: the last one counts, and each is compared with the one before. */
+  writeStart(fingerprint: string, start: KnownStart): Promise<void> {
+    this.#starts = this.#starts.then(() => this.#writeStart(fingerprint, start));
+    return this.#starts;
+  }
+
+  async #writeStart(fingerprint: string, { readyMs }: KnownStart): Promise<void> {
     const usualMs = (await this.readStart(fingerprint))?.readyMs;
     const isUsual =
       usualMs !== undefined && readyMs !== undefined && Math.abs(readyMs - usualMs) < usualMs * START_CHANGE;

@@ -29,7 +29,7 @@ export interface WantedServer extends OutputOwner {
   readonly trustsAnnotations?: boolean;
   /** The user's word that what the server answers is no content from outside. */
   readonly trustsResults?: boolean;
-  /** The first turn waits longer for it. */
+  /** A turn waits longer for it, and fails without it. */
   readonly isRequired?: boolean;
   /** Started when one of its tools is first used, if they are remembered; like any other if not. */
   readonly isLazy?: boolean;
@@ -78,17 +78,21 @@ export function configuredServer(
       if (server.status === "disabled" && server.isIntended) return {};
       const reason = whyNotReady(server) ?? "it cannot be used";
       const origin = server.place.layer === "project" ? "project" : "user";
-      return { rejected: { name: server.name, origin, reason } };
+      return { rejected: { name: server.name, origin, reason, isRequired: isRequired(server) } };
     }
     case "untrusted": {
       const reason = server.question.reasons && whyNotReady(server);
       if (reason === undefined) return {};
       const origin = server.place.layer === "client" ? "client" : "user";
-      return { rejected: { name: server.name, origin, reason, hint: LAUNCH_HINT } };
+      return { rejected: { name: server.name, origin, reason, hint: LAUNCH_HINT, isRequired: isRequired(server) } };
     }
     case "shadowed":
       return {};
   }
+}
+
+function isRequired({ written }: EffectiveServer): boolean {
+  return written?.["required"] === true;
 }
 
 const LAUNCH_HINT =

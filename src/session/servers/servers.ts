@@ -45,6 +45,8 @@ export class SessionServers {
   #configured: ConfiguredServers | undefined;
   #running: readonly RunningServer[] = [];
   #rejected: readonly ServerStatus[] = [];
+  /** A required one whose entry cannot be used. */
+  #unusable: RejectedServer | undefined;
   /** How they started the last time. */
   readonly #starts = new WeakMap<ServerConnection, Promise<KnownStart | undefined>>();
   /** Those that a turn has waited for, and those that were ready: no turn waits for them again. */
@@ -136,6 +138,9 @@ export class SessionServers {
       return wanted.isRequired === true && !connection.wasReady && !isUsable(connection);
     });
     if (missing) throw requiredError(missing.connection);
+    if (!this.#unusable) return;
+    const { name, reason, hint = "Put its entry right." } = this.#unusable;
+    throw new TenonError("mcp.not_ready", requiredText(name, reason), { hint: `${hint} ${REQUIRED_HINT}` });
   }
 
   /** For people who look at them: waits until none connects any more, within a bound. */
@@ -326,6 +331,7 @@ export class SessionServers {
 
   /** Each reported once, as long as its reason stays the same. */
   #reject(rejected: readonly RejectedServer[]): void {
+    this.#unusable = rejected.find(({ isRequired }) => isRequired);
     const known = new Set(this.#rejected.map(({ name, error }) => `${name}\0${error}`));
     this.#rejected = rejected.map(({ name, reason, origin = "client", hint }) => {
       return { name, origin, state: "failed", toolCount: 0, error: reason, ...defined({ hint }) };
@@ -358,9 +364,15 @@ function requiredError({ spec, state: { value } }: ServerConnection): TenonError
   const late = `it was not ready within ${SESSION_LIMITS.requiredWaitMs / 1_000} s (${startText(spec)})`;
   const queued = value.kind === "connecting" ? value.queued?.message : undefined;
   const cause = "cause" in value ? value.cause : undefined;
-  const text = `the server ${JSON.stringify(spec.name)} is required and cannot be used: ${cause?.message ?? queued ?? late}`;
-  const hint = `${cause ? `${cause.hint} ` : ""}Then send the prompt again; or take "required" out of its entry.`;
+  const text = requiredText(spec.name, cause?.message ?? queued ?? late);
+  const hint = `${cause ? `${cause.hint} ` : ""}${REQUIRED_HINT}`;
   return new TenonError("mcp.not_ready", text, { hint, ...defined({ cause }) });
+}
+
+const REQUIRED_HINT = 'Then send the prompt again; or take "required" out of its entry.';
+
+function requiredText(name: string, reason: string): string {
+  return `the server ${JSON.stringify(name)} is required and cannot be used: ${reason}`;
 }
 
 function whyOff(name: string): string {

@@ -4,7 +4,7 @@ import { defined } from "../../base/json/defined.js";
 import { canonicalJson } from "../../base/json/json.js";
 import { text } from "../../base/text/content.js";
 import { TOOL_LIMITS } from "../limits.js";
-import { ToolNames } from "../names.js";
+import { slug, ToolNames } from "../names.js";
 import { cut, firstSentence, plain } from "../one-line.js";
 import {
   failed,
@@ -71,6 +71,9 @@ export class Offering {
   /** Added by the person: they join whatever their mode and the limits. */
   readonly added: Set<ToolId> = new Set();
   readonly #removed = new Set<ToolId>();
+  readonly #removedServers = new Set<string>();
+  /** Of removed servers, those that the person brought back. */
+  readonly #restored = new Set<ToolId>();
   readonly #setAside = new Map<ToolId, { readonly definitionHash: string; readonly reason: string }>();
   /** Servers behind search because of a limit: they stay there, so that tools do not move back and forth. */
   readonly refused: Map<string, BudgetCause> = new Map();
@@ -179,10 +182,12 @@ export class Offering {
   /** Providers' caches are lost anyway: tools that cannot be called leave the list, and the others are shown as they are now. */
   renew(): void {
     this.refresh();
+    const isStarting = this.starting.length > 0;
+    const meta = this.meta.tools.filter(({ raw }) => isStarting || raw.name !== WAIT_FOR_SERVER);
     const down = new Set(this.book.active.filter(({ isDown }) => isDown).map(({ source }) => source));
     const current = (offered: KnownTool): KnownTool | undefined => {
       const known = this.#table.get(offered.tool.id);
-      if (!known) return this.meta.tools.find(({ tool }) => tool.id === offered.tool.id);
+      if (!known) return meta.find(({ tool }) => tool.id === offered.tool.id);
       if (down.has(known.source)) return undefined;
       const isSame = !isOther(offered.tool.definition, known.tool.definition);
       return isSame || this.whyHeld(known) !== undefined ? offered : known;
@@ -211,18 +216,32 @@ export class Offering {
   /** The person takes a tool away: no model call is offered it, and no call of it runs, until `restore`. */
   remove(id: ToolId): void {
     this.added.delete(id);
+    this.#restored.delete(id);
     this.#removed.add(id);
     this.#setList(this.list.without(id));
     this.replan();
   }
 
+  /** All of a server, also the tools it is to have later. */
+  removeServer(name: string, tools: readonly KnownTool[]): void {
+    this.#removedServers.add(name);
+    for (const { tool } of tools) this.remove(tool.id);
+  }
+
   restore(id: ToolId): void {
     this.#removed.delete(id);
+    this.#restored.add(id);
     this.replan();
   }
 
+  restoreServer(name: string): void {
+    this.#removedServers.delete(name);
+  }
+
   whySetAside({ tool }: KnownTool): string | undefined {
-    if (this.#removed.has(tool.id)) return "the person removed it from this session; /tools always brings it back";
+    const isOfRemoved = this.#removedServers.has(tool.source) && !this.#restored.has(tool.id);
+    if (isOfRemoved || this.#removed.has(tool.id))
+      return "the person removed it from this session; /tools always brings it back";
     const setAside = this.#setAside.get(tool.id);
     return setAside?.definitionHash === tool.definitionHash ? setAside.reason : undefined;
   }
@@ -291,8 +310,10 @@ export class Offering {
   /** Waits until a server has started, by any form of its name. */
   async waitFor(name: string, signal: AbortSignal, onProgress: SourceCall["onProgress"]): Promise<ToolOutcome> {
     const servers = this.book.active.map(({ source }) => source).filter(({ origin }) => origin !== "builtin");
+    const wanted = plainName(name);
     const source =
-      servers.find((one) => one.name === name) ?? servers.find((one) => plainName(one.name) === plainName(name));
+      servers.find((one) => one.name === name) ??
+      servers.find((one) => wanted !== "" && plainName(one.name) === wanted);
     if (!source) {
       return failed(`There is no server ${JSON.stringify(name)}. The servers are: ${namesOf(servers)}.`);
     }
@@ -366,12 +387,13 @@ export function doingOf({ state }: ToolSource): string {
 function isToolName(name: string, server: string): boolean {
   const part = /^mcp__(.+?)__./u.exec(name)?.[1];
   const known = plainName(server);
-  return part !== undefined && (known === plainName(part) || known.endsWith(`_${plainName(part)}`));
+  const named = plainName(part ?? "");
+  return named !== "" && (known === named || known.endsWith(`_${named}`));
 }
 
-/** Without what a name may lose on its way to a model. */
-function plainName(name: string): string {
-  return name.toLowerCase().replaceAll(/[^a-z0-9]+/gu, "_");
+/** As it is in the names of its tools; empty where none of its letters can be. */
+function plainName(server: string): string {
+  return slug(server).toLowerCase().replaceAll("-", "_");
 }
 
 function isOther(shown: ToolDefinition, current: ToolDefinition): boolean {

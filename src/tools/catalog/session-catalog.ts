@@ -211,7 +211,8 @@ export class SessionCatalog {
   removeTool(name: string): Selection {
     const named = this.#named(name);
     if (!named.ok) return named;
-    for (const { tool } of named.tools) this.#offering.remove(tool.id);
+    if (named.single) this.#offering.remove(named.single.tool.id);
+    else this.#offering.removeServer(name, named.tools);
     return named;
   }
 
@@ -223,7 +224,10 @@ export class SessionCatalog {
     const named = this.#named(name);
     if (!named.ok) return named;
     const { tools, single } = named;
-    if (!single) this.#offering.refused.delete(name); // it may fit into the limits now
+    if (!single) {
+      this.#offering.refused.delete(name); // it may fit into the limits now
+      this.#offering.restoreServer(name);
+    }
     this.#offering.modes.set(single?.source.name ?? name, single?.raw.name, mode);
     for (const { tool } of tools) this.#offering.restore(tool.id);
     this.#offering.replan();
