@@ -7,6 +7,7 @@ import { CLIENT_SERVER_REQUIREMENTS } from "./requirements/client-servers.js";
 import { CONFIGURATION_REQUIREMENTS } from "./requirements/configuration.js";
 import { CONNECTION_REQUIREMENTS } from "./requirements/connections.js";
 import { DOCS_REQUIREMENTS } from "./requirements/docs.js";
+import { GATEWAY_REQUIREMENTS } from "./requirements/gateway.js";
 import { HARDENING_REQUIREMENTS } from "./requirements/hardening.js";
 import { IMPORT_REQUIREMENTS } from "./requirements/imports.js";
 import { MODEL_REQUIREMENTS } from "./requirements/models.js";
@@ -321,6 +322,7 @@ type Requirement =
   | (typeof CONNECTION_REQUIREMENTS)[number]
   | (typeof BUILTIN_REQUIREMENTS)[number]
   | (typeof CONFIGURATION_REQUIREMENTS)[number]
+  | (typeof GATEWAY_REQUIREMENTS)[number]
   | (typeof HARDENING_REQUIREMENTS)[number]
   | (typeof IMPORT_REQUIREMENTS)[number]
   | (typeof DOCS_REQUIREMENTS)[number]
@@ -341,6 +343,7 @@ export const REQUIREMENTS: readonly Requirement[] = [
   ...CONNECTION_REQUIREMENTS,
   ...BUILTIN_REQUIREMENTS,
   ...CONFIGURATION_REQUIREMENTS,
+  ...GATEWAY_REQUIREMENTS,
   ...HARDENING_REQUIREMENTS,
   ...IMPORT_REQUIREMENTS,
   ...DOCS_REQUIREMENTS,

@@ -226,6 +226,7 @@ const WIRE_CODES: Readonly<Record<ErrorCode, number>> = {
   "access.denied": ACCESS_DENIED,
   "access.limited": ACCESS_LIMITED,
   "store.unavailable": INTERNAL,
+  "gateway.not_started": INTERNAL,
   "gateway.unreachable": INTERNAL,
 };
 

@@ -151,7 +151,7 @@ type Sink = Stream["writable"];
  * The SDK takes a writer for each message and waits for the write. A `WritableStream` makes and rejects two promises for
  * every writer that is let go, which was a third of what an update cost.
  */
-function messageSink(write: (message: AnyMessage) => void): Sink {
+export function messageSink(write: (message: AnyMessage) => void): Sink {
   const done = Promise.resolve();
   const never = new Promise<undefined>(() => {});
   const end = () => done;

@@ -139,6 +139,10 @@ export const ERROR_CODES = {
     cause: "The store of the sessions cannot be reached.",
     recovery: "Check the store; what waits goes on when it is back.",
   },
+  "gateway.not_started": {
+    cause: "The gateway cannot listen where it should.",
+    recovery: "End what listens there, or choose another address.",
+  },
   "gateway.unreachable": {
     cause: "No gateway answers, or the connection to it was lost.",
     recovery: "Start one with `tenon gateway run`, or check the address and your network connection.",

@@ -38,6 +38,7 @@ import {
 } from "../base/ports/world.js";
 import { files, watch } from "./files.js";
 import { processes } from "./processes.js";
+import { serve } from "./serve.js";
 import { spawn } from "./spawn.js";
 import { thread } from "./thread.js";
 import { openTelemetry } from "./trace.js";
@@ -67,6 +68,7 @@ export function nodeWorld(options: NodeWorldOptions = {}): World {
       (await lookup(host, { all: true })).map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 })),
     httpPool,
     listen,
+    serve,
     files,
     processes,
     watch,

@@ -125,7 +125,7 @@ export function handlesIn(processFolder: string): readonly number[] {
 }
 
 /** Undefined where the system does not say. */
-function listed(folder: string): readonly string[] | undefined {
+export function listed(folder: string): readonly string[] | undefined {
   try {
     return readdirSync(folder);
   } catch {

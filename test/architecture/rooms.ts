@@ -37,7 +37,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   engine: { rooms: ["base", "models", "tools"] },
   session: { rooms: ["base", "mcp", "config", "tools", "builtin", "models", "engine"] },
   acp: { rooms: ["base", "session"], types: ["mcp", "tools", "engine"], packages: [ACP_SDK] },
-  gateway: { rooms: ["base", "session", "acp"], types: ["mcp", "tools", "config", "engine"] },
+  // `ws` frames the WebSocket of a connection that the World accepted; `prom-client` writes the page of figures.
+  gateway: {
+    rooms: ["base", "session", "acp"],
+    types: ["mcp", "tools", "config", "engine"],
+    packages: [ACP_SDK, "ws", "prom-client"],
+  },
   world: { rooms: ["base"], packages: ["@opentelemetry/api"], isWorldly: true },
   index: { rooms: ["base", "session", "config", "tools", "mcp", "models", "world"] },
   testing: { rooms: ["base", "mcp", "acp", "world"], packages: [ACP_SDK, "zod"], isWorldly: true },

@@ -65,6 +65,7 @@ function worldOn(clock: Clock, events: string[]): World {
     lookup: refuse,
     httpPool: refuse,
     listen: refuse,
+    serve: refuse,
     processes: { ownId: 1, identityOf: refuse, memoryBytes: 0, memoryOf: refuse },
     files: {
       find: refuse,

@@ -1,6 +1,6 @@
 // The World port: everything outside the process that rooms may touch. `world/` builds the real one, `testing/` the fake one.
-import type { ClientRequest } from "node:http";
-import type { Readable, Writable } from "node:stream";
+import type { ClientRequest, IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex, Readable, Writable } from "node:stream";
 import type { Telemetry, WireReplay, WireTrace } from "./trace.js";
 
 export interface Timer {
@@ -231,6 +231,41 @@ export interface LoopbackListener extends AsyncDisposable {
   readonly port: number;
 }
 
+/** At an address of this machine (port 0: any that is free), or a socket in a folder that must be there already. */
+export type ServePlace = { readonly host: string; readonly port: number } | { readonly path: string };
+
+export interface ServeOptions {
+  readonly place: ServePlace;
+  /** PEM texts. */
+  readonly tls?: { readonly certificate: string; readonly key: string };
+  readonly maxHeadBytes: number;
+  /** For the head of a request, and for the TLS handshake before it. */
+  readonly headMs: number;
+  /** For a whole request, its body included. */
+  readonly requestMs: number;
+  /** A connection above this is ended at once. */
+  readonly maxConnections: number;
+}
+
+/** Why a connection was ended before it brought a request. */
+export type ServeRefusal = "too_many" | "head_too_large" | "too_slow" | "malformed";
+
+export interface ServeHandlers {
+  /** No body has been read yet. */
+  onRequest(request: IncomingMessage, response: ServerResponse): void;
+  /** The connection is the handler's from now on. */
+  onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  onRefused(reason: ServeRefusal, remoteAddress: string): void;
+}
+
+/** Disposing it takes no more connections, and ends those that are open after a moment for what is under way. */
+export interface ServedPlace extends AsyncDisposable {
+  /** `127.0.0.1:4711`, or the path of the socket. */
+  readonly address: string;
+  /** 0 for a socket. */
+  readonly port: number;
+}
+
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
 export interface World {
@@ -252,6 +287,8 @@ export interface World {
   httpPool(options: HttpPoolOptions): HttpPool;
   /** Answers HTTP at 127.0.0.1 and nowhere else; port 0 is any that is free. Rejects when the port is taken. */
   listen(port: number, answer: (request: LoopbackRequest) => LoopbackAnswer): Promise<LoopbackListener>;
+  /** Rejects with the error of the system, `EADDRINUSE` among others; then the message says who listens there, if that is known. */
+  serve(options: ServeOptions, handlers: ServeHandlers): Promise<ServedPlace>;
   readonly files: Files;
   readonly processes: Processes;
   /**

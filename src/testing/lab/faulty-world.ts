@@ -17,7 +17,7 @@ import { FakeChild } from "../kit/world/child.js";
 import { systemError } from "../kit/world/files.js";
 
 type FileOperation = keyof Files | "write" | "sync" | "close";
-type OtherOperation = "spawn" | "thread" | "fetch" | "lookup" | "listen" | "request" | "watch";
+type OtherOperation = "spawn" | "thread" | "fetch" | "lookup" | "listen" | "serve" | "request" | "watch";
 export type Operation = `files.${FileOperation}` | OtherOperation;
 
 type ErrorName = `E${"NOENT" | "NOTDIR" | "ACCES" | "LOOP" | "NAMETOOLONG" | "MFILE" | "NOSPC" | "ROFS" | "IO"}`;
@@ -77,6 +77,7 @@ export const FITTING: Readonly<Record<Operation, readonly Fault[]>> = {
   request: REQUESTS,
   lookup: ["dns", "stall"],
   listen: ["EADDRINUSE", "EMFILE", "EACCES"],
+  serve: ["EADDRINUSE", "EMFILE", "EACCES"],
   // A path that cannot be watched is polled: no change is reported at once.
   watch: ["stall"],
 };
@@ -192,6 +193,10 @@ export class FaultyWorld {
       listen: async (port, answer) => {
         this.#demand("listen", `listen 127.0.0.1:${port}`);
         return await base.listen(port, answer);
+      },
+      serve: async (options, handlers) => {
+        this.#demand("serve", "serve");
+        return await base.serve(options, handlers);
       },
       files: this.#files(),
       watch: (path, onChange) =>

@@ -1,4 +1,5 @@
 // A World in which nothing is real: time stands until it is moved, processes are scripts, files are in memory.
+import { type Duplex, duplexPair } from "node:stream";
 import { setImmediate as realSetImmediate } from "node:timers";
 import { createDeadline } from "../../../base/async/deadline.js";
 import type { Telemetry, WireTrace } from "../../../base/ports/trace.js";
@@ -15,6 +16,9 @@ import {
   type LoopbackRequest,
   type Processes,
   type ResolvedAddress,
+  type ServedPlace,
+  type ServeHandlers,
+  type ServeOptions,
   type SpawnRequest,
   shareLog,
   type Thread,
@@ -22,7 +26,7 @@ import {
   type Watch,
   type World,
 } from "../../../base/ports/world.js";
-import { httpPool as realHttpPool, thread as realThread } from "../../../world/index.js";
+import { type HttpServing, httpServing, httpPool as realHttpPool, thread as realThread } from "../../../world/index.js";
 import type { Behaviour } from "../mcp-server/behaviour.js";
 import { FakeChild, type FakeChildOptions, scriptedChild } from "./child.js";
 import { FakeClock, settle } from "./clock.js";
@@ -81,6 +85,8 @@ export class FakeWorld implements World {
   readonly children: FakeChild[] = [];
   /** Who listens on this machine; tests visit it. */
   readonly listeners: FakeListeners = new FakeListeners();
+  /** The same for whole servers, without a network. */
+  readonly servers: FakeServers = new FakeServers();
   /** Log lines so far, as they were written. */
   readonly logLines: string[] = [];
   /** Host names looked up, in order. */
@@ -164,6 +170,10 @@ export class FakeWorld implements World {
 
   async listen(port: number, answer: Answering): Promise<LoopbackListener> {
     return this.listeners.open(port, answer);
+  }
+
+  async serve(options: ServeOptions, handlers: ServeHandlers): Promise<ServedPlace> {
+    return this.servers.open(options, handlers);
   }
 
   async lookup(host: string): Promise<readonly ResolvedAddress[]> {
@@ -251,5 +261,46 @@ export class FakeListeners {
     const answer = this.#open.get(Number(port));
     if (!answer) throw new Error(`connect ECONNREFUSED ${host}`);
     return answer({ method: "GET", target: `${pathname}${search}`, host, ...other });
+  }
+}
+
+/** Servers that are reached in memory. TLS is left out; the deadlines of a request are those of no clock. */
+export class FakeServers {
+  readonly #open = new Map<string, { readonly serving: HttpServing; readonly maxConnections: number }>();
+  #nextPort = FIRST_PORT;
+
+  /** None should be left when what opened them is done. */
+  get addresses(): readonly string[] {
+    return [...this.#open.keys()];
+  }
+
+  open(options: ServeOptions, handlers: ServeHandlers): ServedPlace {
+    const { place, maxConnections } = options;
+    const port = "path" in place ? 0 : place.port || this.#nextPort++;
+    const address = "path" in place ? place.path : `${place.host}:${port}`;
+    if (this.#open.has(address)) {
+      throw Object.assign(new Error(`listen EADDRINUSE ${address}`), { code: "EADDRINUSE" });
+    }
+    const serving = httpServing(options, handlers);
+    this.#open.set(address, { serving, maxConnections });
+    return {
+      address,
+      port,
+      [Symbol.asyncDispose]: async () => {
+        this.#open.delete(address);
+        for (const socket of serving.sockets) socket.destroy();
+      },
+    };
+  }
+
+  /** The client's end of a connection. Throws when nobody listens there; destroyed at once where there are too many. */
+  connect(address: string): Duplex {
+    const found = this.#open.get(address);
+    if (!found) throw Object.assign(new Error(`connect ECONNREFUSED ${address}`), { code: "ECONNREFUSED" });
+    const [here, there] = duplexPair();
+    const isFull = found.serving.sockets.size >= found.maxConnections;
+    found.serving.server.emit(isFull ? "drop" : "connection", isFull ? {} : there);
+    if (isFull) here.destroy();
+    return here;
   }
 }

@@ -1,0 +1,268 @@
+// The tokens of a gateway: a file with their hashes, changed under a lock, and followed by the gateway that runs.
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { handled } from "../../base/async/scope.js";
+import { messageOf, TenonError } from "../../base/errors.js";
+import { withFileLock } from "../../base/io/file-lock.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
+import type { Timer, Watch, World } from "../../base/ports/world.js";
+import { GATEWAY_LIMITS } from "../limits.js";
+import type { ListedToken, Scope } from "../protocol.js";
+import { isAccountName, type Principal, SCOPES } from "./principal.js";
+
+const PREFIX = "tng_";
+
+export interface NewToken {
+  readonly name: string;
+  readonly account?: string;
+  /** `read` unless given. */
+  readonly scopes?: readonly Scope[];
+  /** Undefined: 90 days. Infinity: never. */
+  readonly expiresInMs?: number;
+}
+
+interface KeptToken extends ListedToken {
+  /** SHA-256, in hex. A token has 256 random bits, so no slower function is needed. */
+  readonly hash: string;
+}
+
+export type TokenVerdict = Principal | "unknown" | "expired" | "revoked";
+
+/** Changes of the file, by any process. */
+export class TokenFile {
+  readonly #world: World;
+  readonly path: string;
+
+  constructor(world: World, stateDir: string) {
+    this.#world = world;
+    this.path = join(stateDir, "gateway", "tokens.json");
+  }
+
+  async list(): Promise<readonly ListedToken[]> {
+    return (await this.read()).map(listed);
+  }
+
+  /** `token` is shown to the person now and is kept nowhere. Throws `usage.invalid`. */
+  async create(given: NewToken): Promise<{ readonly token: string; readonly listed: ListedToken }> {
+    const { name, account = "me", scopes = ["read"], expiresInMs = GATEWAY_LIMITS.tokens.expireMs } = given;
+    checkNew(name, account, expiresInMs);
+    const token = PREFIX + Buffer.from(this.#world.randomBytes(32)).toString("base64url");
+    const nowMs = this.#world.now();
+    const made: KeptToken = {
+      id: Buffer.from(this.#world.randomBytes(6)).toString("hex"),
+      name,
+      account,
+      scopes: SCOPES.filter((scope) => scopes.includes(scope)),
+      createdAt: nowMs,
+      ...defined({ expiresAt: Number.isFinite(expiresInMs) ? nowMs + expiresInMs : undefined }),
+      hash: hashOf(token),
+    };
+    await this.change((tokens) => {
+      const current = tokens.filter((one) => !isLongOver(one, nowMs));
+      if (current.some((one) => one.name === name && isGood(one, nowMs))) {
+        throw new TenonError("usage.invalid", `there is a token "${name}" already`, {
+          hint: `Choose another name, or revoke it first: tenon gateway token revoke ${name}`,
+        });
+      }
+      if (current.length >= GATEWAY_LIMITS.tokens.max) {
+        throw new TenonError("usage.invalid", `there are ${current.length} tokens, which is the most there may be`, {
+          hint: "Revoke those that nobody uses: tenon gateway token list shows when each was used last.",
+        });
+      }
+      return [...current, made];
+    });
+    return { token, listed: listed(made) };
+  }
+
+  /** By id, or by name where one good token has it. Undefined: there is none, or it is revoked already. */
+  async revoke(which: string): Promise<ListedToken | undefined> {
+    const nowMs = this.#world.now();
+    let revoked: KeptToken | undefined;
+    await this.change((tokens) => {
+      const isMeant = (one: KeptToken) => one.revokedAt === undefined && (one.id === which || one.name === which);
+      const found = tokens.find((one) => isMeant(one) && isGood(one, nowMs)) ?? tokens.find(isMeant);
+      if (!found) return tokens;
+      revoked = { ...found, revokedAt: nowMs };
+      return tokens.map((one) => (one === found ? { ...found, revokedAt: nowMs } : one));
+    });
+    return revoked && listed(revoked);
+  }
+
+  async change(edit: (tokens: readonly KeptToken[]) => readonly KeptToken[]): Promise<void> {
+    const heldTooLong = (heldBy: number) =>
+      new TenonError("config.unreadable", `process ${heldBy} has kept the lock of ${this.path} for too long`);
+    await withFileLock(this.#world, `${this.path}.lock`, { ...GATEWAY_LIMITS.tokenLock, heldTooLong }, async () => {
+      const before = await this.read();
+      const after = edit(before);
+      if (after === before) return;
+      await this.#world.files.writeAtomic(
+        this.path,
+        `${JSON.stringify({ version: 1, tokens: after }, undefined, 2)}\n`,
+      );
+    });
+  }
+
+  /** None where there is no file. Throws `config.invalid` for one that is damaged: nobody gets in by it, and nobody overwrites it. */
+  async read(): Promise<readonly KeptToken[]> {
+    const found = await this.#world.files.find(this.path);
+    if (!found) return [];
+    const invalid = (why: string) =>
+      new TenonError("config.invalid", `${this.path} ${why}`, {
+        hint: "Restore it, or remove it and create new tokens: tenon gateway token create NAME.",
+      });
+    if (found.bytes > GATEWAY_LIMITS.tokens.maxFileBytes) throw invalid(`has ${found.bytes} bytes`);
+    const parsed = parseJson(await this.#world.files.readText(this.path));
+    if (!parsed.ok) throw invalid(`is no JSON: ${parsed.reason}`);
+    const tokens = isJsonObject(parsed.value) ? parsed.value["tokens"] : undefined;
+    if (!Array.isArray(tokens)) throw invalid("has no list of tokens");
+    return tokens.map((token: JsonValue, index) => {
+      const kept = isJsonObject(token) ? keptToken(token) : undefined;
+      if (!kept) throw invalid(`has a malformed token (number ${index + 1})`);
+      return kept;
+    });
+  }
+}
+
+function checkNew(name: string, account: string, expiresInMs: number): void {
+  const fail = (what: string): never => {
+    throw new TenonError("usage.invalid", what, { hint: "" });
+  };
+  if (!/^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,63}$/u.test(name))
+    fail("the name of a token has 1 to 64 letters, digits, spaces or ._@-");
+  if (!isAccountName(account)) fail("an account has 1 to 64 characters out of a-z, 0-9 and ._-");
+  if (!(expiresInMs > 0)) fail("a token must be good for more than no time");
+}
+
+function keptToken(raw: JsonObject): KeptToken | undefined {
+  const { id, name, account, hash } = raw;
+  const scopes: unknown = raw["scopes"];
+  const time = (field: string) => {
+    const value = raw[field];
+    return typeof value === "number" && Number.isFinite(value) ? value : undefined;
+  };
+  const createdAt = time("createdAt");
+  const isWhole = typeof id === "string" && typeof name === "string" && typeof account === "string";
+  if (!isWhole || typeof hash !== "string" || createdAt === undefined || !Array.isArray(scopes)) return undefined;
+  // A time that cannot be read must not become "never".
+  const hasOddTime = ["expiresAt", "revokedAt"].some((field) => raw[field] != null && time(field) === undefined);
+  if (hasOddTime || !isAccountName(account) || !/^[0-9a-f]{64}$/u.test(hash)) return undefined;
+  return {
+    id,
+    name,
+    account,
+    scopes: SCOPES.filter((scope) => scopes.includes(scope)),
+    createdAt,
+    hash,
+    ...defined({ expiresAt: time("expiresAt"), lastUsedAt: time("lastUsedAt"), revokedAt: time("revokedAt") }),
+  };
+}
+
+function listed({ hash: _secret, ...rest }: KeptToken): ListedToken {
+  return rest;
+}
+
+function hashOf(token: string): string {
+  return createHash("sha256").update(token).digest("hex");
+}
+
+function isGood({ expiresAt, revokedAt }: KeptToken, nowMs: number): boolean {
+  return revokedAt === undefined && (expiresAt === undefined || expiresAt > nowMs);
+}
+
+function isLongOver({ expiresAt, revokedAt }: KeptToken, nowMs: number): boolean {
+  const overAt = Math.min(revokedAt ?? Number.POSITIVE_INFINITY, expiresAt ?? Number.POSITIVE_INFINITY);
+  return overAt + GATEWAY_LIMITS.tokens.keepOldMs < nowMs;
+}
+
+/** The tokens as a running gateway knows them: read again as soon as the file changes. */
+export class LiveTokens implements AsyncDisposable {
+  readonly file: TokenFile;
+  readonly #world: World;
+  readonly #watch: Watch;
+  readonly #used = new Map<string, number>();
+  #byHash: ReadonlyMap<string, KeptToken> = new Map();
+  #onGone: (tokenId: string) => void = () => {};
+  #reading: Promise<void> | undefined;
+  #isStale = false;
+  #writing: Timer | undefined;
+  #isClosed = false;
+
+  constructor(world: World, file: TokenFile) {
+    this.#world = world;
+    this.file = file;
+    this.#watch = world.watch(file.path, () => this.#changed());
+  }
+
+  /** Resolves once the file has been read. */
+  async ready(): Promise<void> {
+    this.#changed();
+    await this.#reading;
+  }
+
+  /** Called for every token that is revoked, removed, or cannot be read any more. */
+  onGone(listener: (tokenId: string) => void): void {
+    this.#onGone = listener;
+  }
+
+  /** A lookup by hash: how long it takes says nothing about the tokens there are. */
+  verify(token: string): TokenVerdict {
+    const found = token.startsWith(PREFIX) ? this.#byHash.get(hashOf(token)) : undefined;
+    if (!found) return "unknown";
+    if (found.revokedAt !== undefined) return "revoked";
+    const nowMs = this.#world.now();
+    if (!isGood(found, nowMs)) return "expired";
+    this.#used.set(found.id, nowMs);
+    this.#writing ??= this.#world.after(GATEWAY_LIMITS.tokens.usedEveryMs, () => {
+      this.#writing = undefined;
+      handled(this.#writeUsed(), this.#world.log, "write the last use of tokens");
+    });
+    const { account, scopes, name, id, expiresAt } = found;
+    return { account, scopes: new Set(scopes), name, tokenId: id, isLocal: false, ...defined({ expiresAt }) };
+  }
+
+  #changed(): void {
+    this.#isStale = true;
+    if (this.#isClosed || this.#reading) return;
+    this.#reading = this.#read().finally(() => {
+      this.#reading = undefined;
+    });
+    handled(this.#reading, this.#world.log, "read tokens");
+  }
+
+  async #read(): Promise<void> {
+    while (this.#isStale && !this.#isClosed) {
+      this.#isStale = false;
+      const tokens = await this.file.read().catch((error: unknown) => {
+        this.#world.log.error("gateway.tokens_unreadable", { path: this.file.path, error: messageOf(error) });
+        return [];
+      });
+      const before = this.#byHash;
+      this.#byHash = new Map(tokens.map((token) => [token.hash, token]));
+      for (const { id, hash, revokedAt } of before.values()) {
+        const now = this.#byHash.get(hash);
+        if (revokedAt === undefined && (now === undefined || now.revokedAt !== undefined)) this.#onGone(id);
+      }
+    }
+  }
+
+  async #writeUsed(): Promise<void> {
+    const used = new Map(this.#used);
+    this.#used.clear();
+    if (used.size === 0) return;
+    await this.file.change((tokens) =>
+      tokens.map((token) => ({ ...token, ...defined({ lastUsedAt: used.get(token.id) ?? token.lastUsedAt }) })),
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#watch.close();
+    this.#writing?.clear();
+    await this.#reading?.catch(() => {});
+    await this.#writeUsed().catch((error: unknown) =>
+      this.#world.log.warn("gateway.token_use_lost", { error: messageOf(error) }),
+    );
+  }
+}

@@ -1,0 +1,45 @@
+// The limits of `gateway`, each with its unit in the name and its reason beside it.
+
+export const GATEWAY_LIMITS = {
+  /** The head of a request, and how long it may take: real ones have 1 KB and come at once. */
+  head: { maxBytes: 16_384, maxMs: 5_000 },
+  /** One body over HTTP, and how long it may take to arrive. */
+  body: { maxBytes: 16_777_216, maxMs: 60_000 },
+  /** One WebSocket message: the same as one line over stdio. */
+  messageMaxBytes: 33_554_432,
+  /**
+   * A client that gives no sign of life for two rounds is gone. A message on its way counts as a sign of life when this much of
+   * it came since the last round.
+   */
+  ping: { everyMs: 20_000, maxMissed: 2, minBytes: 65_536 },
+  /** Open connections: of all clients at one address, and of one token. Editors and programs of one person have a handful. */
+  connections: { inAll: 1_024, perToken: 64 },
+  /** A connection that has not sent `initialize` by then does nothing but take a place. */
+  initializeMs: 10_000,
+  /** A connection over HTTP without any request or stream open is forgotten after this. */
+  httpIdleMs: 60_000,
+  /** Requests of one connection without an answer yet; a turn is one. */
+  requestsAtOnce: 128,
+  /** Of one token. Programs that ask more often than this every minute should follow a session instead. */
+  requests: { perMinute: 600, burst: 120 },
+  /** Messages that are none, in a minute: what sends more is no ACP client. */
+  malformedPerMinute: 20,
+  /** Refused log-ins of one address in a minute; addresses remembered. */
+  failedLogins: { perMinute: 10, addresses: 10_000 },
+  /** Sent and not yet taken by the network: a sender that can wait does so above the first; above the second the client is gone. */
+  unsent: { waitBytes: 1_048_576, maxBytes: 67_108_864 },
+  /** Tokens: how long they are good unless said otherwise, how many there may be, and how often their last use is written. */
+  tokens: {
+    expireMs: 7_776_000_000,
+    max: 1_000,
+    usedEveryMs: 60_000,
+    keepOldMs: 7_776_000_000,
+    maxFileBytes: 4_194_304,
+  },
+  /** The lock of the token file: a change takes milliseconds. */
+  tokenLock: { waitMs: 5_000, everyMs: 20 },
+  /** The audit file, and the one before it; lines that wait while one becomes the other. */
+  audit: { maxBytes: 8_388_608, maxWaiting: 1_000, fieldChars: 256 },
+  /** For messages under way when the gateway closes. */
+  closeMs: 1_000,
+} as const;

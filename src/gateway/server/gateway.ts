@@ -1,0 +1,320 @@
+// The server of a gateway: its routes, who gets in, and the connections that are open.
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import { type WebSocket, WebSocketServer } from "ws";
+import { contained, handled } from "../../base/async/scope.js";
+import { orFail } from "../../base/errors.js";
+import { isLoopbackHost } from "../../base/io/net-policy.js";
+import { defined } from "../../base/json/defined.js";
+import type { ServedPlace, ServeHandlers, Timer, World } from "../../base/ports/world.js";
+import { AuditLog } from "../access/audit.js";
+import { addressOf, type Entrance, Guard, isRefusal, type Refusal } from "../access/guard.js";
+import { ClientKeys, type Principal } from "../access/principal.js";
+import { LiveTokens, TokenFile } from "../access/tokens.js";
+import { GATEWAY_LIMITS } from "../limits.js";
+import { type ClientStream, type ConnectionAbout, SocketStream } from "./client-stream.js";
+import { answer, HttpClients } from "./http-clients.js";
+import { type ListenAt, preparePlace } from "./listen.js";
+import { type GatewayFigures, GatewayMetrics } from "./metrics.js";
+import { ConnectionRequests, RequestBudgets } from "./requests.js";
+
+/** Who may come in, and what is written down about it. */
+export interface GatewayAccess extends AsyncDisposable {
+  readonly tokens: LiveTokens;
+  readonly audit: AuditLog;
+  readonly clientKeys: ClientKeys;
+}
+
+export async function openAccess(world: World, stateDir: string): Promise<GatewayAccess> {
+  const tokens = new LiveTokens(world, new TokenFile(world, stateDir));
+  try {
+    const audit = await orFail("config.unreadable", "the audit file cannot be written", AuditLog.open(world, stateDir));
+    const clientKeys = await ClientKeys.open(world, stateDir);
+    await tokens.ready();
+    const close = async () => {
+      await tokens[Symbol.asyncDispose]();
+      await audit[Symbol.asyncDispose]();
+    };
+    return { tokens, audit, clientKeys, [Symbol.asyncDispose]: close };
+  } catch (error) {
+    await tokens[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+export interface GatewayServerOptions {
+  readonly world: World;
+  readonly listen: readonly ListenAt[];
+  readonly access: GatewayAccess;
+  /** Names by which the gateway is reached besides its addresses. */
+  readonly hosts?: readonly string[];
+  /** Called for every connection that may send messages. It ends with the stream. */
+  readonly connect: (principal: Principal, stream: ClientStream, about: ConnectionAbout) => void;
+  readonly figures?: () => GatewayFigures;
+  /** Why new work is not to be sent here, for `/readyz`. */
+  readonly notReady?: () => string | undefined;
+}
+
+export interface Gateway extends AsyncDisposable {
+  /** `127.0.0.1:4711`, or the path of the socket. */
+  readonly addresses: readonly string[];
+  readonly connectionCount: number;
+  /** From now on no connection is taken; those that are open stay. */
+  drain(): void;
+}
+
+export async function startGateway(options: GatewayServerOptions): Promise<Gateway> {
+  const server = new GatewayServer(options);
+  await server.start();
+  return server;
+}
+
+interface Connection {
+  readonly principal: Principal;
+  readonly about: Omit<ConnectionAbout, "id">;
+  readonly close: (reason: string, code?: number) => void;
+  readonly expiry: Timer | undefined;
+}
+
+const GOING_AWAY = 1001;
+
+class GatewayServer implements Gateway {
+  readonly #options: GatewayServerOptions;
+  readonly #world: World;
+  readonly #guard: Guard;
+  readonly #metrics: GatewayMetrics;
+  readonly #budgets: RequestBudgets;
+  readonly #http: HttpClients;
+  readonly #webSockets: WebSocketServer;
+  readonly #connections = new Set<Connection>();
+  #places: ServedPlace[] = [];
+  #isDraining = false;
+
+  constructor(options: GatewayServerOptions) {
+    const { world, access, hosts = [], figures } = options;
+    this.#options = options;
+    this.#world = world;
+    this.#budgets = new RequestBudgets(world);
+    this.#metrics = new GatewayMetrics(world, { connections: () => this.#counts(), ...defined({ figures }) });
+    this.#guard = new Guard({
+      world,
+      tokens: access.tokens,
+      audit: access.audit,
+      hosts,
+      onRefused: (reason) => this.#metrics.refused(reason),
+    });
+    this.#webSockets = new WebSocketServer({
+      noServer: true,
+      clientTracking: false,
+      perMessageDeflate: false, // a compressor's memory for every connection
+      maxPayload: GATEWAY_LIMITS.messageMaxBytes,
+    });
+    this.#webSockets.on("error", () => {}); // told to the client, by the status of its upgrade
+    this.#http = new HttpClients({
+      world,
+      connect: options.connect,
+      requestsOf: (principal) => this.#requestsOf(principal),
+      register: (principal, close) => this.#register(principal, { transport: "http", remoteAddress: "" }, close),
+      onForeignId: (request) => this.#guard.refuse("foreign_connection_id", addressOf(request)),
+    });
+    access.tokens.onGone((tokenId) => this.#closeToken(tokenId, "the token was revoked"));
+  }
+
+  get addresses(): readonly string[] {
+    return this.#places.map(({ address }) => address);
+  }
+
+  get connectionCount(): number {
+    return this.#connections.size;
+  }
+
+  /** Everything is checked before anything listens. */
+  async start(): Promise<void> {
+    const prepared = [];
+    try {
+      for (const at of this.#options.listen) prepared.push(await preparePlace(this.#world, at));
+      for (let next = prepared[0]; next; next = prepared[0]) {
+        this.#places.push(await next.listen((entrance) => this.#handlers(entrance)));
+        prepared.shift();
+      }
+    } catch (error) {
+      for (const place of prepared) await place.release();
+      for (const place of this.#places) await place[Symbol.asyncDispose]();
+      throw error;
+    }
+    this.#options.access.audit.write("gateway.started", { addresses: this.addresses.join(" ") });
+  }
+
+  drain(): void {
+    this.#isDraining = true;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isDraining = true;
+    for (const { close } of this.#connections) close("the gateway stops", GOING_AWAY);
+    await this.#http.close();
+    for (const place of this.#places) await place[Symbol.asyncDispose]();
+    this.#places = [];
+    this.#webSockets.close();
+    this.#options.access.audit.write("gateway.stopped", {});
+  }
+
+  #handlers(entrance: Entrance): ServeHandlers {
+    const { log } = this.#world;
+    return {
+      onRequest: (request, response) =>
+        contained(log, "request of a client", () => this.#answer(request, response, entrance)),
+      onUpgrade: (request, socket, head) =>
+        contained(log, "upgrade of a client", () => this.#upgrade(request, { socket, head, entrance })),
+      onRefused: (reason, remote) => {
+        this.#guard.refuse(reason, remote);
+      },
+    };
+  }
+
+  #answer(request: IncomingMessage, response: ServerResponse, entrance: Entrance): void {
+    response.on("error", () => {}); // the client is gone
+    request.on("error", () => {});
+    const path = pathOf(request);
+    const isOpen = path === "/healthz" || path === "/readyz" || (path === "/metrics" && isNear(entrance));
+    if (isOpen || (path !== "/acp" && path !== "/metrics")) {
+      const refusal = this.#guard.checkPlace(request, entrance);
+      if (refusal) return refuse(response, refusal);
+      return isOpen ? this.#answerOpen(path, response) : answer(response, 404, "Not Found");
+    }
+    const principal = this.#guard.admit(request, entrance);
+    if (isRefusal(principal)) return refuse(response, principal);
+    if (path === "/metrics") return this.#answerOpen(path, response);
+    const isNew = request.method === "POST" && request.headers["acp-connection-id"] === undefined;
+    if (isNew && this.#isDraining) return refuse(response, this.#guard.refuse("closing", addressOf(request)));
+    handled(this.#http.handle(request, response, principal), this.#world.log, "request over HTTP");
+  }
+
+  #answerOpen(path: string, response: ServerResponse): void {
+    if (path === "/healthz") return answer(response, 200, "ok");
+    if (path === "/readyz") {
+      const problem = this.#isDraining ? "draining" : this.#options.notReady?.();
+      return answer(response, problem === undefined ? 200 : 503, problem ?? "ready");
+    }
+    const page = this.#metrics.text().then((text) => {
+      response.writeHead(200, { "content-type": this.#metrics.contentType });
+      response.end(text);
+    });
+    handled(page, this.#world.log, "page of figures");
+  }
+
+  #upgrade(
+    request: IncomingMessage,
+    { socket, head, entrance }: { socket: Duplex; head: Buffer; entrance: Entrance },
+  ): void {
+    if (pathOf(request) !== "/acp") return refuseUpgrade(socket, { status: 404, reason: "malformed" });
+    const principal = this.#guard.admit(request, entrance);
+    if (isRefusal(principal)) return refuseUpgrade(socket, principal);
+    const remote = addressOf(request);
+    if (this.#isDraining) return refuseUpgrade(socket, this.#guard.refuse("closing", remote));
+    if (!this.#hasRoom(principal)) return refuseUpgrade(socket, this.#guard.refuse("too_many_connections", remote));
+    this.#webSockets.handleUpgrade(request, socket, head, (web) => this.#accept(web, socket, { principal, remote }));
+  }
+
+  #accept(web: WebSocket, socket: Duplex, { principal, remote }: { principal: Principal; remote: string }): void {
+    const requests = this.#requestsOf(principal);
+    const stream = new SocketStream(web, { world: this.#world, socket, requests });
+    const about = { transport: "websocket", remoteAddress: remote } as const;
+    const place = this.#register(principal, about, (reason, code) => stream.close(reason, code));
+    if (!place) return stream.close("too many connections of this token");
+    handled(stream.closed.finally(place.end), this.#world.log, "end of a connection");
+    const id = Buffer.from(this.#world.randomBytes(6)).toString("hex");
+    this.#options.connect(principal, stream, { id, ...about });
+  }
+
+  #requestsOf(principal: Principal): ConnectionRequests {
+    return new ConnectionRequests({
+      world: this.#world,
+      principal,
+      budgets: this.#budgets,
+      audit: this.#options.access.audit,
+      onRequest: (outcome) => this.#metrics.request(outcome),
+    });
+  }
+
+  #hasRoom({ tokenId }: Principal): boolean {
+    if (tokenId === undefined) return true;
+    const own = [...this.#connections].filter(({ principal }) => principal.tokenId === tokenId);
+    return own.length < GATEWAY_LIMITS.connections.perToken;
+  }
+
+  /** Undefined when the token has no place left. */
+  #register(
+    principal: Principal,
+    about: Omit<ConnectionAbout, "id">,
+    close: Connection["close"],
+  ): { readonly end: () => void } | undefined {
+    if (!this.#hasRoom(principal)) return undefined;
+    const { expiresAt, account, tokenId, name } = principal;
+    const leftMs = expiresAt === undefined ? undefined : Math.max(0, expiresAt - this.#world.now());
+    const expiry = leftMs === undefined ? undefined : this.#world.after(leftMs, () => close("the token expired"));
+    const connection: Connection = { principal, about, close, expiry };
+    this.#connections.add(connection);
+    const { audit } = this.#options.access;
+    const fields = { account, token: tokenId ?? null, name, transport: about.transport, remote: about.remoteAddress };
+    audit.write("connected", fields);
+    const end = () => {
+      if (!this.#connections.delete(connection)) return;
+      expiry?.clear();
+      audit.write("disconnected", fields);
+    };
+    return { end };
+  }
+
+  #closeToken(tokenId: string, reason: string): void {
+    this.#budgets.forget(tokenId);
+    for (const { principal, close } of this.#connections) if (principal.tokenId === tokenId) close(reason);
+  }
+
+  #counts(): Record<string, number> {
+    const counts = { websocket: 0, http: 0 };
+    for (const { about } of this.#connections) counts[about.transport] += 1;
+    return counts;
+  }
+}
+
+function pathOf({ url = "/" }: IncomingMessage): string {
+  return url.split("?", 1)[0] ?? "/";
+}
+
+/** Figures are counts: whoever may connect to the loopback address may see them. */
+function isNear(entrance: Entrance): boolean {
+  return entrance.kind === "socket" || isLoopbackHost(entrance.host);
+}
+
+const WORDS: Readonly<Record<number, string>> = {
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  429: "Too Many Requests",
+  503: "Service Unavailable",
+};
+
+function headersOf({ status, retryAfterSeconds }: Refusal): Record<string, string> {
+  return {
+    connection: "close",
+    ...defined({
+      "www-authenticate": status === 401 ? "Bearer" : undefined,
+      "retry-after": retryAfterSeconds?.toString(),
+    }),
+  };
+}
+
+/** No detail: whoever has no token learns nothing of why. */
+function refuse(response: ServerResponse, refusal: Refusal): void {
+  response.writeHead(refusal.status, { "content-type": "text/plain", ...headersOf(refusal) });
+  response.end(`${WORDS[refusal.status] ?? "Refused"}\n`);
+}
+
+function refuseUpgrade(socket: Duplex, refusal: Refusal): void {
+  const headers = Object.entries({ ...headersOf(refusal), "content-length": "0" });
+  const lines = [`HTTP/1.1 ${refusal.status} ${WORDS[refusal.status] ?? "Refused"}`].concat(
+    headers.map(([name, value]) => `${name}: ${value}`),
+  );
+  socket.end(`${lines.join("\r\n")}\r\n\r\n`, () => socket.destroy());
+}
