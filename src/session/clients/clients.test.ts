@@ -1,0 +1,565 @@
+// Clients of a session: who is asked what, whose answer counts, whose files are used; and random schedules of all of it.
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import type { JsonValue } from "../../base/json/json.js";
+import { settle } from "../../testing/index.js";
+import type { JournalEntry } from "../journal/entry.js";
+import { SESSION_LIMITS } from "../limits.js";
+import type { AskedAs, ClientName, PermissionQuestion, SessionPorts } from "../ports.js";
+import { type Attachment, type JoinRequest, SessionClients } from "./clients.js";
+import type { QuestionChange } from "./questions.js";
+
+/** One question in front of one client. */
+interface Dialog {
+  readonly asked: AskedAs | undefined;
+  readonly signal: AbortSignal;
+  readonly answer: (answer: never) => void;
+  readonly fail: (error: Error) => void;
+  isDone: boolean;
+}
+
+class Person {
+  readonly name: ClientName;
+  readonly dialogs: Dialog[] = [];
+  readonly completed: string[] = [];
+  readonly ports: SessionPorts;
+  attachment: Attachment | undefined;
+  as: "person" | "bot" | "observer" | "reader" = "person";
+  isHere = true;
+
+  constructor(client: string, given: Partial<SessionPorts> = {}) {
+    this.name = { client, name: `name of ${client}` };
+    const open = <Answer>(signal: AbortSignal, asked: AskedAs | undefined) =>
+      new Promise<Answer>((resolve, reject) => {
+        const dialog: Dialog = {
+          asked,
+          signal,
+          isDone: false,
+          answer: (answer) => {
+            dialog.isDone = true;
+            resolve(answer);
+          },
+          fail: (error) => {
+            dialog.isDone = true;
+            reject(error);
+          },
+        };
+        this.dialogs.push(dialog);
+      });
+    this.ports = {
+      ask: (_, signal, asked) => open(signal, asked),
+      confirmTrust: (_, signal, asked) => open(signal, asked),
+      approveSampling: (_, signal, asked) => open(signal, asked),
+      elicit: (_, signal, asked) => open(signal, asked),
+      askPerson: (_question, _options, signal, _call, asked) => open(signal, asked),
+      elicitationCompleted: (id) => this.completed.push(id),
+      ...given,
+    };
+  }
+
+  mayAnswer(starter: ClientName | undefined): boolean {
+    return this.as === "person" || (this.as === "bot" && starter?.client === this.name.client);
+  }
+
+  leave(): void {
+    this.isHere = false;
+    this.attachment?.leave();
+  }
+
+  /** Those that a person still has in front of them. */
+  get open(): readonly Dialog[] {
+    return this.dialogs.filter(({ isDone, signal }) => !isDone && !signal.aborted);
+  }
+
+  get only(): Dialog {
+    const [dialog, second] = this.open;
+    if (!dialog || second) throw new Error(`${this.name.client} has ${this.open.length} open questions`);
+    return dialog;
+  }
+}
+
+class Stage {
+  readonly records: JournalEntry[] = [];
+  readonly changes: QuestionChange[] = [];
+  readonly timers = new Set<{ readonly atMs: number; readonly run: () => void }>();
+  readonly clients: SessionClients;
+  nowMs = 1_000;
+  turn: { number: number; by?: ClientName } | undefined;
+
+  constructor(mayWait = false) {
+    let count = 0;
+    const silent = () => undefined;
+    this.clients = new SessionClients({
+      world: {
+        now: () => this.nowMs,
+        randomBytes: (bytes) => new Uint8Array(bytes).fill((count += 1) % 256, bytes - 2).fill(count >> 8, 8, 10),
+        after: (delayMs, run) => {
+          const timer = { atMs: this.nowMs + delayMs, run };
+          this.timers.add(timer);
+          return { clear: () => this.timers.delete(timer) };
+        },
+        log: { debug: silent, info: silent, warn: silent, error: silent },
+      },
+      mayWait,
+      record: (entry) => {
+        this.records.push(entry);
+        return undefined;
+      },
+      turn: () => this.turn,
+      onQuestion: (change) => this.changes.push(change),
+      onClients: silent,
+    });
+  }
+
+  join(person: Person, given: Partial<JoinRequest> = {}): Person {
+    const { name: client, ports } = person;
+    const usual = { role: "controller", mayApprove: true, isUnattended: false } as const;
+    person.attachment = this.clients.join({ client, ...usual, ports, ...given });
+    return person;
+  }
+
+  ask(signal: AbortSignal = new AbortController().signal): Promise<string> {
+    return this.clients.ports?.ask(QUESTION, signal) ?? Promise.reject(new Error("nobody"));
+  }
+
+  pass(ms: number): void {
+    this.nowMs += ms;
+    for (const timer of [...this.timers]) {
+      if (timer.atMs > this.nowMs) continue;
+      this.timers.delete(timer);
+      timer.run();
+    }
+  }
+}
+
+const QUESTION: PermissionQuestion = {
+  toolCallId: "1-1",
+  tool: {
+    id: "s__write" as PermissionQuestion["tool"]["id"],
+    origin: "user",
+    source: "s",
+    label: "s / Write",
+    definition: { name: "write", description: "writes", inputSchema: { type: "object" } },
+    definitionHash: "hash",
+  },
+  arguments: { path: "a.txt", text: "canary" },
+  choices: [
+    { answer: "once", label: "Allow once" },
+    { answer: "no", label: "No" },
+  ],
+};
+
+test("all controllers that may approve are asked the same question; the first answer counts, the others' are withdrawn", async () => {
+  const stage = new Stage();
+  const [zed, phone] = [stage.join(new Person("zed")), stage.join(new Person("phone"))];
+  const observer = stage.join(new Person("observer"), { role: "observer" });
+  const reader = stage.join(new Person("reader"), { mayApprove: false });
+  stage.turn = { number: 3, by: zed.name };
+  const answered = stage.ask();
+  expect(zed.only.asked).toEqual(phone.only.asked);
+  expect([observer.dialogs, reader.dialogs]).toEqual([[], []]);
+  const [question] = stage.clients.questions.open;
+  expect(question).toMatchObject({ of: "permission", turn: 3, toolCallId: "1-1", askedMs: 1_000 });
+  expect(question?.shown).toMatchObject({ arguments: { text: "canary" }, tool: { label: "s / Write" } });
+  const late = zed.only;
+  phone.only.answer("once" as never);
+  expect(await answered).toBe("once");
+  expect(late.signal.aborted).toBe(true);
+  expect(String(late.signal.reason)).toContain("name of phone");
+  const id = question?.id ?? "";
+  expect(stage.changes).toEqual([
+    { id, of: "permission", isOpen: true },
+    { id, of: "permission", isOpen: false, answer: "once", by: phone.name },
+  ]);
+  expect(stage.clients.questions.answer(id, "once", zed.name)).toBe("late");
+  expect(stage.clients.questions.answer("another", "once", zed.name)).toBe("unknown");
+  expect(stage.records).toMatchObject([
+    { kind: "question", id, of: "permission", turn: 3, toolCallId: "1-1", shown: { tool: "s__write" } },
+    { kind: "answered", id, answer: "once", by: phone.name },
+  ]);
+  expect(JSON.stringify(stage.records)).not.toContain("canary"); // the record of the call has the arguments
+});
+
+test("an answer that was never offered is a no, by whatever way it comes", async () => {
+  const stage = new Stage();
+  const zed = stage.join(new Person("zed"));
+  const first = stage.ask();
+  zed.only.answer("always" as never);
+  expect(await first).toBe("no");
+  const answerNext = async (asked: Promise<unknown> | undefined, answer: JsonValue) => {
+    const id = stage.clients.questions.open[0]?.id ?? "";
+    expect(stage.clients.questions.answer(id, answer, zed.name)).toBe("taken");
+    return await asked;
+  };
+  const { signal } = new AbortController();
+  const { ports } = stage.clients;
+  expect(await answerNext(stage.ask(), { approve: true })).toBe("no");
+  const trust = { id: "1", title: "Trust?", names: [], lines: ["API_KEY=canary"], written: { env: "canary" } };
+  expect(await answerNext(ports?.confirmTrust?.(trust, signal), "always")).toBe("later");
+  const sampling = { id: "1", server: "s", model: "m", system: "", messages: [], maxTokens: 1, callsLeft: 1 };
+  expect(await answerNext(ports?.approveSampling?.(sampling, signal), "always")).toBe("no");
+  const form = { id: "1", server: "s", request: { mode: "form", message: "Your name?" } } as const;
+  expect(await answerNext(ports?.elicit?.(form, signal), "yes")).toEqual({ action: "decline" });
+  const nested = { action: "accept", content: { name: { nested: 1 } } };
+  expect(await answerNext(ports?.elicit?.(form, signal), nested)).toEqual({ action: "decline" });
+  const filled = { action: "accept", content: { name: "secret", days: ["mo"] } };
+  expect(await answerNext(ports?.elicit?.(form, signal), filled)).toEqual(filled);
+  const login = { mode: "url", message: "Log in", url: "https://a.example/authorize?state=canary" } as const;
+  const page = ports?.elicit?.({ id: "2", server: "s", request: login }, signal);
+  expect(await answerNext(page, { action: "accept", content: { extra: 1 } })).toEqual({ action: "accept" });
+  const which = () => ports?.askPerson?.("Which?", [{ label: "red" }], signal, "1-2");
+  expect(await answerNext(which(), { kind: "chosen", label: "blue" })).toEqual({ kind: "declined" });
+  expect(await answerNext(which(), { kind: "chosen", label: "red" })).toEqual({ kind: "chosen", label: "red" });
+  expect(await answerNext(which(), { kind: "typed", text: "green" })).toEqual({ kind: "typed", text: "green" });
+  const kept = JSON.stringify(stage.records);
+  for (const hidden of ["canary", "secret"]) expect(kept).not.toContain(hidden);
+  expect(kept).toContain('"answer":"accept"');
+  expect(kept).toContain("https://a.example/authorize");
+  expect(zed.open).toEqual([]);
+});
+
+test("a client that joins is asked everything open; one that leaves leaves it to the others, and the last one ends it", async () => {
+  const stage = new Stage();
+  const zed = stage.join(new Person("zed"));
+  const answered = stage.ask();
+  const phone = stage.join(new Person("phone"));
+  expect(phone.only.asked).toEqual(zed.dialogs[0]?.asked);
+  zed.attachment?.leave();
+  expect(zed.open).toEqual([]);
+  const tablet = stage.join(new Person("tablet"));
+  phone.attachment?.leave();
+  tablet.only.answer("once" as never);
+  expect(await answered).toBe("once");
+  const unanswered = stage.ask();
+  const refused = expect(unanswered).rejects.toThrow("nobody is attached");
+  tablet.attachment?.leave();
+  tablet.attachment?.leave(); // once
+  await refused;
+  expect(stage.clients.ports).toBeUndefined();
+});
+
+test("a client that comes back under its id takes the place of its earlier connection, and is asked again", async () => {
+  const stage = new Stage();
+  const before = stage.join(new Person("zed"));
+  const answered = stage.ask();
+  const after = stage.join(new Person("zed"));
+  expect(before.open).toEqual([]);
+  expect(stage.clients.list).toHaveLength(1);
+  before.attachment?.leave(); // the old connection is found to be dead later
+  after.only.answer("once" as never);
+  expect(await answered).toBe("once");
+});
+
+test("an unattended client is asked only in turns that it started", async () => {
+  const stage = new Stage();
+  const [bot, zed] = [stage.join(new Person("bot"), { isUnattended: true }), stage.join(new Person("zed"))];
+  stage.turn = { number: 1, by: zed.name };
+  const first = stage.ask();
+  expect(bot.dialogs).toEqual([]);
+  zed.only.answer("once" as never);
+  await first;
+  stage.turn = { number: 2, by: bot.name };
+  const second = stage.ask();
+  bot.only.answer("no" as never);
+  expect(await second).toBe("no");
+  expect(zed.open).toEqual([]);
+});
+
+test("with nobody there a question waits where it may, and is over after a day", async () => {
+  const stage = new Stage(true);
+  const answered = stage.ask();
+  expect(stage.clients.questions.count).toBe(1);
+  stage.join(new Person("zed")).only.answer("once" as never);
+  expect(await answered).toBe("once");
+  for (const person of ["zed"]) stage.join(new Person(person)).attachment?.leave();
+  const forgotten = expect(stage.ask()).rejects.toThrow("within 24 h");
+  stage.pass(SESSION_LIMITS.clients.questionMs);
+  await forgotten;
+  expect(stage.records.at(-1)).toMatchObject({ kind: "answered", answer: "expired" });
+  expect(stage.records.at(-1)).not.toHaveProperty("by");
+  expect(stage.timers.size).toBe(0);
+});
+
+test("a client that fails: the last one ends the question; where it may wait, only if the client is still there", async () => {
+  const declining = new Stage();
+  const [zed, phone] = [declining.join(new Person("zed")), declining.join(new Person("phone"))];
+  const answered = declining.ask();
+  zed.only.fail(new Error("no such method"));
+  await settle();
+  expect(declining.clients.questions.count).toBe(1);
+  const failed = expect(answered).rejects.toThrow("dialog closed");
+  phone.only.fail(new Error("dialog closed"));
+  await failed;
+  const waiting = new Stage(true);
+  const editor = waiting.join(new Person("editor"));
+  const kept = waiting.ask();
+  editor.only.fail(new Error("connection closed"));
+  await settle();
+  editor.attachment?.leave();
+  waiting.pass(SESSION_LIMITS.clients.leaveGraceMs);
+  expect(waiting.clients.questions.count).toBe(1);
+  const other = waiting.join(new Person("other"));
+  other.only.answer("once" as never);
+  expect(await kept).toBe("once");
+  const broken = expect(waiting.ask()).rejects.toThrow("method not found");
+  other.only.fail(new Error("method not found"));
+  await settle();
+  waiting.pass(SESSION_LIMITS.clients.leaveGraceMs);
+  await broken;
+  expect(waiting.timers.size).toBe(0);
+  const throws = waiting.join(
+    new Person("throws", {
+      ask: () => {
+        throw new Error("a bug");
+      },
+    }),
+  );
+  other.attachment?.leave();
+  const thrown = expect(waiting.ask()).rejects.toThrow("a bug");
+  await settle();
+  waiting.pass(SESSION_LIMITS.clients.leaveGraceMs);
+  await thrown;
+  expect(throws.open).toEqual([]);
+});
+
+test("a client that closes the question by itself decides nothing for the others, unless the turn is its own", async () => {
+  const stage = new Stage(true);
+  const [zed, phone] = [stage.join(new Person("zed")), stage.join(new Person("phone"))];
+  stage.turn = { number: 1, by: zed.name };
+  const first = stage.ask();
+  phone.only.answer("cancelled" as never);
+  await settle();
+  expect(stage.clients.questions.count).toBe(1);
+  zed.only.answer("cancelled" as never);
+  expect(await first).toBe("cancelled");
+  const second = stage.ask();
+  zed.attachment?.leave();
+  phone.only.answer("cancelled" as never);
+  await settle();
+  expect(stage.clients.questions.count).toBe(1); // until its starter or somebody else comes
+  stage.join(new Person("zed")).only.answer("once" as never);
+  expect(await second).toBe("once");
+  const alone = new Stage();
+  const editor = alone.join(new Person("editor"));
+  const cancelled = alone.ask();
+  editor.only.answer("cancelled" as never);
+  expect(await cancelled).toBe("cancelled");
+});
+
+test("a question that is withdrawn goes from every client, with its reason, and is journaled as such", async () => {
+  const stage = new Stage(true);
+  const [zed, phone] = [stage.join(new Person("zed")), stage.join(new Person("phone"))];
+  const controller = new AbortController();
+  const withdrawn = expect(stage.ask(controller.signal)).rejects.toThrow("the turn was cancelled");
+  controller.abort(new Error("the turn was cancelled"));
+  await withdrawn;
+  expect([...zed.open, ...phone.open]).toEqual([]);
+  expect(stage.records.at(-1)).toMatchObject({ kind: "answered", answer: "withdrawn" });
+  expect(stage.timers.size).toBe(0);
+  await expect(stage.ask(controller.signal)).rejects.toThrow("the turn was cancelled");
+  expect(stage.records).toHaveLength(2);
+});
+
+test("what the session may ask is what its clients can show; files and terminals are of the client whose prompt runs", () => {
+  const stage = new Stage();
+  expect(stage.clients.ports).toBeUndefined();
+  const plain: Partial<SessionPorts> = { ask: async () => "no" };
+  const bare = new Person("bare");
+  const onlyAsk: SessionPorts = { ask: bare.ports.ask };
+  const editor = new Person("editor", { ...plain, fs: {}, elicitModes: ["form"] });
+  const terminal = { run: () => Promise.reject(new Error("none")) };
+  const files = (text: string) => ({ readText: async () => text });
+  const channel = { request: async () => ({ kind: "failed", message: "" }) as const };
+  const phone = new Person("phone", { elicitModes: ["url"], fs: files("phone"), mcpChannel: channel });
+  stage.join(bare, { ports: onlyAsk });
+  expect(Object.keys(stage.clients.ports ?? {})).toEqual(["ask", "elicitationCompleted"]);
+  stage.join(editor);
+  expect(stage.clients.ports).toMatchObject({ elicitModes: ["form"] });
+  expect(stage.clients.ports).not.toHaveProperty("fs");
+  const watcher = new Person("watcher", { fs: files("watcher"), terminal });
+  stage.join(watcher, { role: "observer" });
+  stage.join(phone);
+  expect(stage.clients.ports).toMatchObject({ elicitModes: ["form", "url"], fs: phone.ports.fs });
+  expect(stage.clients.ports).not.toHaveProperty("terminal");
+  const desk = stage.join(new Person("desk", { fs: files("desk"), terminal }));
+  stage.turn = { number: 1, by: desk.name };
+  expect(stage.clients.ports?.fs).toBe(desk.ports.fs);
+  expect(stage.clients.ports?.terminal).toBe(terminal);
+  stage.turn = { number: 2, by: editor.name }; // has none of its own
+  expect(stage.clients.ports?.fs).toBe(phone.ports.fs);
+  expect(stage.clients.ports?.mcpChannel).toBe(channel);
+  stage.clients.declaredBy("desk");
+  expect(stage.clients.ports).not.toHaveProperty("mcpChannel");
+  stage.clients.declaredBy("phone");
+  expect(stage.clients.ports?.mcpChannel).toBe(channel);
+  stage.clients.ports?.elicitationCompleted?.("7");
+  expect([editor, phone, desk].map(({ completed }) => completed)).toEqual([["7"], ["7"], ["7"]]);
+  const waiting = new Stage(true);
+  expect(Object.keys(waiting.clients.ports ?? {})).toEqual(
+    expect.arrayContaining(["ask", "confirmTrust", "approveSampling", "elicit", "askPerson"]),
+  );
+});
+
+test("the 33rd client and the 65th question are refused", async () => {
+  const stage = new Stage(true);
+  for (let count = 0; count < SESSION_LIMITS.clients.max; count += 1) stage.join(new Person(`${count}`));
+  expect(() => stage.join(new Person("more"))).toThrow("32 clients");
+  stage.join(new Person("0")); // one that is known takes its own place
+  const controller = new AbortController();
+  const asked = Array.from({ length: SESSION_LIMITS.clients.openQuestions }, () => stage.ask(controller.signal));
+  await expect(stage.ask(controller.signal)).rejects.toThrow("64 questions are open already");
+  controller.abort(new Error("over"));
+  expect((await Promise.allSettled(asked)).every(({ status }) => status === "rejected")).toBe(true);
+});
+
+type Step =
+  | { readonly do: "join"; readonly who: number; readonly as: "person" | "bot" | "observer" | "reader" }
+  | { readonly do: "leave" | "dismiss" | "fail"; readonly who: number }
+  | { readonly do: "answer"; readonly who: number; readonly answer: string }
+  | { readonly do: "by id"; readonly which: number; readonly answer: string }
+  | { readonly do: "turn"; readonly who: number }
+  | { readonly do: "ask" | "pass" }
+  | { readonly do: "cancel"; readonly which: number };
+
+const who = fc.nat({ max: 3 });
+const answer = fc.constantFrom("once", "no", "always", "nonsense");
+const steps = fc.array(
+  fc.oneof(
+    fc.record({ do: fc.constant("join" as const), who, as: fc.constantFrom("person", "bot", "observer", "reader") }),
+    fc.record({ do: fc.constantFrom("leave" as const, "dismiss" as const, "fail" as const), who }),
+    fc.record({ do: fc.constant("answer" as const), who, answer }),
+    fc.record({ do: fc.constant("by id" as const), which: fc.nat({ max: 9 }), answer }),
+    fc.record({ do: fc.constant("turn" as const), who }),
+    fc.record({ do: fc.constantFrom("ask" as const, "ask" as const, "pass" as const) }),
+    fc.record({ do: fc.constant("cancel" as const), which: fc.nat({ max: 9 }) }),
+  ),
+  { maxLength: 40 },
+);
+
+interface Asked {
+  readonly controller: AbortController;
+  readonly starter: ClientName | undefined;
+  /** Undefined when there was nobody to ask. */
+  id: string | undefined;
+  /** How often it came to an end. */
+  ends: number;
+}
+
+class Schedule {
+  readonly stage: Stage;
+  readonly people: Person[] = [];
+  readonly asked: Asked[] = [];
+
+  constructor(mayWait: boolean) {
+    this.stage = new Stage(mayWait);
+  }
+
+  do(step: Step): void {
+    const { stage } = this;
+    const person = "who" in step ? this.people.findLast(({ name }) => name.client === `${step.who}`) : undefined;
+    const dialog = person?.open[0];
+    switch (step.do) {
+      case "join": {
+        const isUnattended = step.as === "bot";
+        const role = step.as === "observer" ? "observer" : "controller";
+        const joined = new Person(`${step.who}`);
+        joined.as = step.as;
+        if (person) person.isHere = false; // its place is taken
+        this.people.push(stage.join(joined, { role, isUnattended, mayApprove: step.as !== "reader" }));
+        break;
+      }
+      case "leave":
+        person?.leave();
+        break;
+      case "dismiss":
+        dialog?.answer("cancelled" as never);
+        break;
+      case "fail":
+        dialog?.fail(new Error("it broke"));
+        break;
+      case "answer":
+        dialog?.answer(step.answer as never);
+        break;
+      case "by id": {
+        const ids = stage.records.flatMap((record) => (record.kind === "question" ? [record.id] : []));
+        const id = ids[step.which % Math.max(1, ids.length)] ?? "none";
+        const isOpen = stage.clients.questions.open.some((open) => open.id === id);
+        const taken = stage.clients.questions.answer(id, step.answer, { client: "page", name: "page" });
+        expect(taken).toBe(isOpen ? "taken" : id === "none" ? "unknown" : "late");
+        break;
+      }
+      case "turn":
+        stage.turn = { number: 1, by: { client: `${step.who}`, name: "" } };
+        break;
+      case "ask": {
+        const one: Asked = { controller: new AbortController(), starter: stage.turn?.by, id: undefined, ends: 0 };
+        this.asked.push(one);
+        const over = () => {
+          one.ends += 1;
+        };
+        const before = stage.records.length;
+        stage.ask(one.controller.signal).then(over, over);
+        const record = stage.records[before];
+        one.id = record?.kind === "question" ? record.id : undefined;
+        break;
+      }
+      case "cancel":
+        this.asked[step.which % Math.max(1, this.asked.length)]?.controller.abort(new Error("cancelled"));
+        break;
+      case "pass":
+        stage.pass(SESSION_LIMITS.clients.leaveGraceMs);
+        break;
+    }
+  }
+
+  check(): void {
+    const { records, clients } = this.stage;
+    const open = new Set(clients.questions.open.map(({ id }) => id));
+    for (const record of records) {
+      if (record.kind !== "question") continue;
+      const ends = records.filter((one) => one.kind === "answered" && one.id === record.id);
+      expect(ends).toHaveLength(open.has(record.id) ? 0 : 1);
+    }
+    for (const person of this.people) {
+      for (const dialog of person.open) {
+        expect(open.has(dialog.asked?.questionId ?? ""), `${person.name.client} has a question that is over`).toBe(
+          true,
+        );
+      }
+    }
+    for (const { id, starter } of this.asked.filter((one) => open.has(one.id ?? ""))) {
+      for (const person of this.people.filter((one) => one.isHere)) {
+        const dialogs = person.dialogs.filter(({ asked }) => asked?.questionId === id);
+        expect(dialogs).toHaveLength(person.mayAnswer(starter) ? 1 : 0);
+      }
+    }
+    expect(this.asked.filter(({ ends }) => ends > 1)).toEqual([]);
+    expect(this.asked.filter(({ ends }) => ends === 0)).toHaveLength(open.size);
+  }
+
+  /** What is left when all is cancelled and everybody is gone. */
+  async end(): Promise<void> {
+    for (const { controller } of this.asked) controller.abort(new Error("over"));
+    for (const person of this.people) person.leave();
+    await settle();
+    this.check();
+    const { clients, timers } = this.stage;
+    expect([clients.questions.count, clients.count, timers.size]).toEqual([0, 0, 0]);
+    expect(this.people.flatMap((person) => person.open)).toEqual([]);
+  }
+}
+
+test("random schedules: each question ends once, nobody is left with one that is over, nothing stays behind", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.boolean(), steps, async (mayWait, list) => {
+      const schedule = new Schedule(mayWait);
+      for (const step of list) {
+        schedule.do(step);
+        await settle();
+        schedule.check();
+      }
+      await schedule.end();
+    }),
+    { numRuns: 600 },
+  );
+});
