@@ -47,8 +47,8 @@ export interface SessionAccess {
   load(request: StoredRequest): Promise<OpenedSession>;
   fork(request: StoredRequest): Promise<SessionHandle>;
   list(request: ListRequest): Promise<SessionPage>;
-  /** `open`: in memory. Throws `session.not_found`. */
-  statusOf(id: string): "open" | "saved";
+  /** `open`: in memory. Rejects with `session.not_found`. */
+  statusOf(id: string): Promise<"open" | "saved">;
   setTitle(id: string, words: string): Promise<string>;
   delete(id: string): Promise<void>;
   /** `closed`: by the client's own word; `lost`: the connection is over. */
@@ -87,7 +87,7 @@ export class HostAccess implements SessionAccess {
     return this.#host.listSessions(request);
   }
 
-  statusOf(id: string): "open" | "saved" {
+  statusOf(id: string): Promise<"open" | "saved"> {
     return this.#host.statusOf(id);
   }
 

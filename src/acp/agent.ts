@@ -121,7 +121,7 @@ function withSettings(
     .onRequest(SET_TITLE, readTitle, ({ params: { id, title } }) =>
       guarded(async () => ({ title: await access.setTitle(id, title) })),
     )
-    .onRequest(STATUS, readId, ({ params }) => guarded(() => ({ status: access.statusOf(params) })));
+    .onRequest(STATUS, readId, ({ params }) => guarded(async () => ({ status: await access.statusOf(params) })));
 }
 
 /** A client that traces says so in `_meta`: what the turn does belongs to its trace. */

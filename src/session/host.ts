@@ -2,8 +2,7 @@
 
 import { isAbsolute } from "node:path";
 import { TenonError } from "../base/errors.js";
-import { type SessionId, uuidV7 } from "../base/id.js";
-import type { FileLock } from "../base/io/file-lock.js";
+import { isSessionId, type SessionId, uuidV7 } from "../base/id.js";
 import type { EndGrace } from "../base/io/process.js";
 import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
@@ -11,21 +10,19 @@ import type { World } from "../base/ports/world.js";
 import { SharedConfigs, sharedSecrets } from "../config/index.js";
 import { ServerPool } from "../mcp/index.js";
 import type { SessionEvent } from "./events.js";
-import type { Restored, RestoredTask } from "./journal/history.js";
-import { headerOf } from "./journal/journal.js";
-import {
-  alreadyOpen,
-  givenTitle,
-  type ListRequest,
-  listSessions,
-  type SessionPage,
-  type StoredSession,
-  StoredSessions,
-  sessionId,
-  unknownSession,
-} from "./journal/stored-sessions.js";
+import { History, type Restored, type RestoredTask } from "./journal/history.js";
+import type { JournalTail } from "./journal/journal.js";
 import type { NewSession, SharedOptions } from "./options.js";
 import { Session } from "./session.js";
+import { alreadyOpen, FileSessionStore, givenTitle, sessionId, unknownSession } from "./store/file-store.js";
+import type {
+  AcquiredSession,
+  ListRequest,
+  OwnedSession,
+  SessionAbout,
+  SessionPage,
+  SessionStore,
+} from "./store/session-store.js";
 import { MeaningSearch } from "./tools/meaning.js";
 
 /** Servers and directories are those of now: nothing of them is taken over from before. */
@@ -39,7 +36,7 @@ export interface LoadedSession {
 
 export class SessionHost implements AsyncDisposable {
   readonly #options: SharedOptions;
-  readonly #stored: StoredSessions;
+  readonly #store: SessionStore;
   /** The servers that sessions share. */
   readonly #pool: ServerPool;
   readonly #meaning: MeaningSearch;
@@ -50,7 +47,7 @@ export class SessionHost implements AsyncDisposable {
 
   constructor(options: SharedOptions) {
     this.#options = withSharedConfig(options);
-    this.#stored = new StoredSessions(options.world, options.stateDir);
+    this.#store = options.store ?? new FileSessionStore(options.world, options.stateDir);
     this.#pool = new ServerPool(options);
     const { world, embedder, cacheDir, config } = this.#options;
     this.#meaning = new MeaningSearch({
@@ -75,15 +72,11 @@ export class SessionHost implements AsyncDisposable {
     checkPlace(request);
     this.#mustBeOpen();
     const id = request.id === undefined ? newSessionId(this.world) : sessionId(request.id);
-    const isChosen = request.id !== undefined && request.isPromised !== true;
+    const { isPromised = false } = request;
     if (this.#sessions.has(id)) throw alreadyOpen(id);
-    if (isChosen && this.#stored.has(id)) {
-      throw new TenonError("session.invalid_request", `there is a stored session "${id}" already`, {
-        hint: "Load it with loadSession, delete it, or leave the id out.",
-      });
-    }
-    const lock = this.#stored.hold(id);
-    return this.#open({ ...request, id }, { lock, ...defined({ owned: isChosen ? lock : undefined }) });
+    const owned = this.#store.create(aboutOf(request, id), { isPromised });
+    const settled = request.id !== undefined && !isPromised ? owned.settled : undefined;
+    return this.#open({ ...request, id }, { owned, ...defined({ settled }) });
   }
 
   /**
@@ -97,15 +90,16 @@ export class SessionHost implements AsyncDisposable {
   async #load(request: StoredRequest): Promise<LoadedSession> {
     checkPlace(request);
     const { id } = request;
-    if (!this.#stored.has(id)) throw unknownSession(id);
+    if (!isSessionId(id)) throw unknownSession(id);
     if (this.#sessions.has(id)) throw alreadyOpen(id);
-    const lock = await this.#stored.lock(id);
+    const history = new History();
+    const acquired = await this.#store.acquire(aboutOf(request, id), (record) => history.addStored(record));
     try {
-      const stored = await this.#stored.read(id);
-      const session = this.#open({ ...request, id }, { lock: Promise.resolve(lock), stored });
-      return { session, history: stored.history.events() };
+      const stored = storedFrom(history, acquired);
+      const session = this.#open({ ...request, id }, { owned: acquired.owned, stored });
+      return { session, history: history.events() };
     } catch (error) {
-      await lock.release();
+      await acquired.owned.release();
       throw error;
     }
   }
@@ -114,31 +108,29 @@ export class SessionHost implements AsyncDisposable {
   async forkSession(request: StoredRequest): Promise<LoadedSession> {
     return await this.#tracked(async () => {
       checkPlace(request);
-      const { id: from, cwd, additionalDirectories = [] } = request;
-      if (!this.#stored.has(from)) throw unknownSession(from);
       const id = newSessionId(this.world);
-      await this.#stored.copy(from, headerOf({ id, cwd, additionalDirectories }));
+      await this.#store.copy(request.id, aboutOf(request, id));
       return await this.#load({ ...request, id });
     });
   }
 
   /** The sessions on the disk, open or not, the one used last first. */
   async listSessions(request: ListRequest = {}): Promise<SessionPage> {
-    return await listSessions(this.world, this.#stored.folder, request);
+    return await this.#store.list(request);
   }
 
-  /** `open`: in memory here. Throws `session.not_found` for one that nobody knows. */
-  statusOf(id: string): "open" | "saved" {
+  /** `open`: in memory here. Rejects with `session.not_found` for one that nobody knows. */
+  async statusOf(id: string): Promise<"open" | "saved"> {
     if (this.#sessions.has(id)) return "open";
-    if (this.#stored.has(id)) return "saved";
+    if (await this.#store.has(id)) return "saved";
     throw unknownSession(id);
   }
 
   /** Kept from now on, whatever is said in the session. Returns the title as it is kept. */
   async setTitle(id: string, words: string): Promise<string> {
-    this.statusOf(id);
+    await this.statusOf(id);
     const title = givenTitle(words);
-    await this.#tracked(() => this.#stored.setTitle(sessionId(id), title));
+    await this.#tracked(() => this.#store.setTitle(id, title));
     this.#sessions.get(id)?.retitled(title);
     return title;
   }
@@ -153,13 +145,7 @@ export class SessionHost implements AsyncDisposable {
   async deleteSession(id: string): Promise<void> {
     await this.#tracked(async () => {
       await this.#sessions.get(id)?.close();
-      if (!this.#stored.has(id)) return;
-      const lock = await this.#stored.lock(id);
-      try {
-        await this.#stored.remove(id);
-      } finally {
-        await lock.release();
-      }
+      await this.#store.remove(id);
     });
   }
 
@@ -201,9 +187,8 @@ export class SessionHost implements AsyncDisposable {
 
   #open(
     request: NewSession & { readonly id: SessionId },
-    { lock, owned, stored }: { lock: Promise<FileLock | undefined>; owned?: Promise<unknown>; stored?: StoredSession },
+    { owned, settled, stored }: { owned: OwnedSession; settled?: Promise<void>; stored?: StoredHistory },
   ): Session {
-    lock.catch(() => {}); // `owned` tells the person; a session that was not opened has nothing to release
     this.#mustBeOpen();
     const { servers = [], notices = [] } = request;
     const session = new Session({
@@ -213,11 +198,12 @@ export class SessionHost implements AsyncDisposable {
       meaning: this.#meaning,
       servers,
       notices: [...notices, ...(stored?.problems ?? [])],
-      isTitled: stored !== undefined && this.#stored.hasTitle(request.id),
-      ...defined({ history: stored && { restored: restoredFrom(stored), tail: stored.tail }, owned }),
+      owned,
+      isTitled: stored?.isTitled ?? false,
+      ...defined({ history: stored, settled }),
       onClosed: async () => {
         this.#sessions.delete(request.id);
-        await (await lock.catch(() => undefined))?.release();
+        await owned.release();
       },
     });
     this.#sessions.set(request.id, session);
@@ -233,11 +219,29 @@ function withSharedConfig(options: SharedOptions): SharedOptions {
   return { ...options, config: { ...config, shared: new SharedConfigs(), ...defined({ resolveSecret }) } };
 }
 
-/** With what a copy shares with its original told apart from what is its own. */
-function restoredFrom({ header, history: { restored } }: StoredSession): Restored {
-  if (header?.forkedFrom === undefined) return restored;
-  const isBorrowed = ({ lasting }: RestoredTask) => lasting.startedMs <= header.t;
-  return { ...restored, tasks: restored.tasks.map((task) => ({ ...task, isBorrowed: isBorrowed(task) })) };
+interface StoredHistory {
+  readonly restored: Restored;
+  readonly tail: JournalTail;
+  readonly isTitled: boolean;
+  /** What people should hear of: damage to what is stored, a turn that was broken off. */
+  readonly problems: readonly string[];
+}
+
+function storedFrom(
+  history: History,
+  { isTitled, problems, forkedFrom, createdMs = 0 }: AcquiredSession,
+): StoredHistory {
+  const all = [...problems, ...history.problems];
+  const tail = history.tail(history.end());
+  const { restored } = history;
+  // What a copy shares with its original is told apart from what is its own.
+  const isBorrowed = ({ lasting }: RestoredTask) => forkedFrom !== undefined && lasting.startedMs <= createdMs;
+  const tasks = restored.tasks.map((task) => (isBorrowed(task) ? { ...task, isBorrowed: true } : task));
+  return { restored: { ...restored, tasks }, tail, isTitled, problems: all };
+}
+
+function aboutOf({ cwd, additionalDirectories = [] }: NewSession, id: SessionId): SessionAbout {
+  return { id, cwd, additionalDirectories };
 }
 
 function checkPlace({ cwd }: NewSession): void {

@@ -5,14 +5,7 @@ export type { AskedQuestion, QuestionChange } from "./clients/questions.js";
 export type { PromptAbout } from "./conversation/turns.js";
 export type { ServerStatus, SessionEvent, SessionInfo } from "./events.js";
 export { type LoadedSession, SessionHost, type StoredRequest } from "./host.js";
-export { journalStart } from "./journal/journal.js";
-export {
-  type ListRequest,
-  listSessions,
-  type SessionPage,
-  type SessionSummary,
-  StoredSessions,
-} from "./journal/stored-sessions.js";
+export { History } from "./journal/history.js";
 export { addressWarnings, type LoginPage, readPasted, webPage } from "./login/login-page.js";
 export { loopbackWay } from "./login/loopback.js";
 export type {
@@ -39,5 +32,7 @@ export { isLogInable } from "./servers/server-login.js";
 export { SingleServer, type SingleServerOptions } from "./servers/servers.js";
 export { type PromptResult, Session, type SessionView } from "./session.js";
 export { SETTINGS, type SettingName, type SettingsView } from "./settings.js";
+export { FileSessionStore, journalStart } from "./store/file-store.js";
+export type { ListRequest, SessionPage, SessionStore, SessionSummary } from "./store/session-store.js";
 export { configuredEmbedder, MeaningSearch } from "./tools/meaning.js";
 export { programOf, type ToolControls } from "./tools/tools.js";

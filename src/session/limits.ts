@@ -31,17 +31,32 @@ export const SESSION_LIMITS = {
   instructionsMaxBytes: 32_768,
   /**
    * Journals. Texts and media from `blobChars` on are written once a session, together up to `blobsBytes`: beyond it a word
-   * takes their place. A longer line is damage (a prompt is one ACP message). What is read at a time, what of a journal is
-   * read for a listing, and sessions a page of it.
+   * takes their place. A longer line is damage (a prompt is one ACP message). What is read at a time, how long a look at the
+   * lock is good for while words stream (calls and ends of turns always look), what of a journal is read for a listing, and
+   * sessions a page of it.
    */
   journal: {
     blobChars: 16_384,
     blobsBytes: 268_435_456,
     maxLineBytes: 134_217_728,
     readBytes: 1_048_576,
+    lockLookMs: 100,
     headBytes: 65_536,
     titleChars: 80,
     pageSize: 50,
+  },
+  /**
+   * The log that clients of a session follow: what of it is in memory, what one read of an older part gives, in which steps a
+   * file is read for it, long parts that are kept for the next follower, and files whose places are remembered.
+   */
+  log: {
+    items: 512,
+    bytes: 1_048_576,
+    readRecords: 500,
+    readBytes: 4_194_304,
+    stepBytes: 262_144,
+    blobBytes: 4_194_304,
+    indexedFiles: 200,
   },
   /** Pieces of an answer that come in one turn of the event loop are journaled and told together, up to this many. */
   piecesAtOnce: 64,

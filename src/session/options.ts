@@ -10,6 +10,7 @@ import type { ConfigurationOptions } from "./configuration.js";
 import type { GivenPrompt } from "./conversation/system-prompt.js";
 import type { Restored } from "./journal/history.js";
 import type { JournalTail } from "./journal/journal.js";
+import type { OwnedSession, SessionStore } from "./store/session-store.js";
 
 /** A server entry that cannot be used, with what is wrong with it. */
 export interface RejectedServer {
@@ -61,6 +62,8 @@ export interface SharedOptions {
   readonly models?: AvailableModels;
   /** Where journals, kept results, approvals and the memory of tools live. */
   readonly stateDir: string;
+  /** Where sessions are stored; in files of `stateDir` unless given. */
+  readonly store?: SessionStore;
   /** What is remembered of servers across sessions. */
   readonly cache?: ServerCache;
   /** Keeps the stderr and the log of servers; nothing is kept unless given. */
@@ -104,8 +107,10 @@ export interface SessionOptions extends SharedOptions, Omit<NewSession, "id" | "
   readonly pool?: ServerPool;
   /** Of all sessions of the host; without it tools are found by words alone. */
   readonly meaning?: { of(config: EffectiveConfig | undefined): ToolEmbeddings | undefined };
+  /** Where its records are written. */
+  readonly owned: OwnedSession;
   /** For an id that another process may be opening now: settles once it is this session's. No turn runs before. */
-  readonly owned?: Promise<unknown>;
+  readonly settled?: Promise<void>;
   readonly servers: readonly ServerSpec[];
   /** A person gave it a title: its first prompt does not. */
   readonly isTitled?: boolean;

@@ -1,7 +1,7 @@
 // One session: its parts, each constructed with what it needs, and all that its client and its host may do with it.
 import { Cell } from "../base/async/cell.js";
 import { Scope } from "../base/async/scope.js";
-import { TenonError } from "../base/errors.js";
+import { messageOf, TenonError, toTenonError } from "../base/errors.js";
 import type { EndGrace } from "../base/io/process.js";
 import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
@@ -18,7 +18,7 @@ import { PromptExpansion } from "./conversation/expansion.js";
 import { givenPrompts, projectInstructions, systemPrompt } from "./conversation/system-prompt.js";
 import { observedModel, type PromptAbout, SessionTurns, type TurnWork } from "./conversation/turns.js";
 import { type CommandInfo, EventStream, type NoticeLevel, type ServerStatus, type SessionEvent } from "./events.js";
-import { type Journal, openJournal } from "./journal/journal.js";
+import { Journal } from "./journal/journal.js";
 import { SessionLogins } from "./login/session-logins.js";
 import type { GivenServers, SessionOptions } from "./options.js";
 import type { ClientName, SessionPorts, SessionState } from "./ports.js";
@@ -90,7 +90,7 @@ export class Session implements AsyncDisposable {
     const events = this.#events;
     const ports = () => this.#clients.ports;
     const onNotice = events.notice;
-    this.#journal = openJournal(options, onNotice);
+    this.#journal = this.#makeJournal(options);
     this.#clients = this.#makeClients(options);
     this.#settings = this.#makeSettings(options);
     this.#tools = this.#makeTools(options);
@@ -267,8 +267,8 @@ export class Session implements AsyncDisposable {
     about?: PromptAbout,
   ): Promise<PromptResult> {
     this.#mustBeOpen();
-    if (this.#options.owned) {
-      await this.#options.owned;
+    if (this.#options.settled) {
+      await this.#options.settled;
       this.#mustBeOpen();
     }
     return await this.#turns.run(content, about, signal);
@@ -302,8 +302,10 @@ export class Session implements AsyncDisposable {
     return this.close();
   }
 
-  async #close(grace: EndGrace): Promise<void> {
-    const reason = new TenonError("session.closed", "the session is closing");
+  async #close(
+    grace: EndGrace,
+    reason: TenonError = new TenonError("session.closed", "the session is closing"),
+  ): Promise<void> {
     const left = this.#conversation.leave(reason, this.#turns.isCancelled);
     const turnEnded = this.#turns.end(reason);
     const configured = this.#configuration?.close();
@@ -313,13 +315,34 @@ export class Session implements AsyncDisposable {
     await this.#scope.close();
     await this.#expansion[Symbol.asyncDispose]();
     await this.#tools[Symbol.asyncDispose]();
-    this.#journal.close();
+    await this.#journal.close();
     this.#events.close();
     await this.#options.onClosed?.();
   }
 
   #mustBeOpen(): void {
     if (this.#closing) throw new TenonError("session.closed", `session ${this.id} is closed`);
+  }
+
+  #makeJournal({ world, owned, history }: SessionOptions): Journal {
+    owned.onFailing((reason) => {
+      const text = `The journal of this session cannot be written (${reason}): prompts fail until it can`;
+      this.#events.notice("warning", text);
+    });
+    owned.lost.addEventListener("abort", () => this.#supersede(toTenonError(owned.lost.reason)), { once: true });
+    return new Journal({ world, sink: owned, ...defined({ tail: history?.tail }) });
+  }
+
+  /** Another owner has the session: nothing is recorded here any more, and nothing goes on. */
+  #supersede(reason: TenonError): void {
+    this.#journal.seal();
+    if (this.#closing) return;
+    this.#events.notice("error", `This session ends here: ${reason.message}`);
+    const closing = this.#close(LIMITS.closeGrace, reason);
+    closing.catch((error: unknown) => {
+      this.#options.world.log.error("session.close_failed", { session: this.id, error: messageOf(error) });
+    });
+    this.#closing = closing;
   }
 
   #makeClients({ world, unattended, by }: SessionOptions): SessionClients {

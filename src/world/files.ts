@@ -144,6 +144,10 @@ export const files: Files = {
 
   isFile: (path) => statsOf(path)?.isFile() === true,
   isFolder: (path) => statsOf(path)?.isDirectory() === true,
+  markOf(path) {
+    const found = fs.statSync(path, { throwIfNoEntry: false });
+    return found && `${found.dev}:${found.ino}:${found.mtimeMs}`;
+  },
 
   /** mkdtemp makes it private to this user. It goes at the exit of this process; the guardian sees to it if there is none. */
   scratchFolder() {

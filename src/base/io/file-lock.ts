@@ -31,6 +31,8 @@ import type { World } from "../ports/world.js";
 export type LockWorld = Pick<World, "files" | "processes" | "randomBytes" | "after" | "deadline" | "log">;
 
 export interface FileLock {
+  /** Whether the lock file is still the one that was made here, as far as that can be determined. One look, which reads nothing. */
+  isHeld(): boolean;
   /** Never rejects: a lock file that stays is known as a dead one once this process is gone. */
   release(): Promise<void>;
 }
@@ -96,7 +98,9 @@ async function acquire(world: LockWorld, path: string, isHeld: IsHeld, base = pa
         await removeBreakFiles(world, base).catch((error: unknown) =>
           world.log.warn("lock.break_files_stay", { path, error: messageOf(error) }),
         );
-      return { lock: { release: () => release(world, path, text) } };
+      const mark = markOf(world, path);
+      const isHeld = () => mark === UNCLEAR || [mark, UNCLEAR].includes(markOf(world, path));
+      return { lock: { isHeld, release: () => release(world, path, text) } };
     }
     if (isMade) continue; // taken for abandoned before it was written
     unclearLooks = found.kind === "unwritten" || found.kind === "none" ? unclearLooks + 1 : 0;
@@ -115,6 +119,16 @@ async function acquire(world: LockWorld, path: string, isHeld: IsHeld, base = pa
       hasBroken ||= isBroken;
       if (!isBroken) await pause(world); // another process is breaking it
     } else await pause(world);
+  }
+}
+
+const UNCLEAR = "?";
+
+function markOf({ files }: LockWorld, path: string): string | undefined {
+  try {
+    return files.markOf(path);
+  } catch {
+    return UNCLEAR; // a disk that answers nothing is no other owner
   }
 }
 

@@ -83,6 +83,7 @@ function worldOn(clock: Clock, events: string[]): World {
       list: refuse,
       isFile: refuse,
       isFolder: refuse,
+      markOf: refuse,
       scratchFolder: refuse,
       remove: refuse,
     },

@@ -146,6 +146,8 @@ export interface Files {
    * path that cannot be looked at, for whatever reason, is neither a file nor a folder.
    */
   isFile(path: string): boolean;
+  /** Another one as soon as the file is replaced; undefined when none is there. At once; throws when that cannot be determined. */
+  markOf(path: string): string | undefined;
   isFolder(path: string): boolean;
   /** A private folder for what lives no longer than this process, which is gone with it however it ends. */
   scratchFolder(): string;

@@ -104,8 +104,13 @@ export class Conversation {
   /** The whole plan of the work, each time it changes. It stays in sight of the model when the conversation is compacted. */
   setPlan(entries: readonly PlanEntry[]): void {
     this.#plan = entries;
-    this.#options.journal.append({ kind: "plan", entries });
-    this.#options.events.emit({ kind: "plan", entries });
+    const { journal, events } = this.#options;
+    journal.append({ kind: "plan", entries });
+    const emit = () => events.emit({ kind: "plan", entries });
+    const held = journal.durable();
+    if (held)
+      held.then(emit).catch(() => undefined); // the turn hears of a session that is superseded
+    else emit();
   }
 
   /** One turn of the model. Throws a TenonError when the model fails; the transcript is valid in every case. */
@@ -136,6 +141,7 @@ export class Conversation {
       journal.append({ kind: "note", ...note }, outcome);
     }
     journal.sync();
+    await journal.durable();
     const event = { kind: "call_ended", toolCallId, outcome: presented.outcome, elapsedMs } as const;
     await events.publish({ kind: "turn", event });
   }
@@ -177,12 +183,14 @@ export class Conversation {
       intent: ({ toolCallId, tool }) => {
         journal.append({ kind: "intent", toolCallId, definitionHash: tool.definitionHash });
         journal.assertWritten(); // a call that a crash would forget is not made
+        return journal.durable();
       },
       lasting: ({ toolCallId, tool }, call) => {
         const task = this.tasks.taskOf(tool, { ...call, toolCallId });
-        if (!task) return;
+        if (!task) return undefined;
         this.#lasting.add(toolCallId);
         journal.append({ kind: "task", ...task });
+        return journal.durable();
       },
     };
     return {
@@ -242,6 +250,8 @@ export class Conversation {
     if (event.kind === "compaction" && event.phase === "done") this.#options.tools.catalog.renew();
     const record = recordOf(event, look.presentation);
     if (record) this.#options.journal.append(record);
+    const held = this.#options.journal.durable();
+    if (held) await held;
     const usage = event.kind === "usage" ? { sessionUsage: this.#usage } : {};
     await this.#options.events.publish({ kind: "turn", event, ...look, ...usage });
   }
@@ -313,7 +323,8 @@ export class Pieces {
     this.#waiting = [];
     const { journal, events } = this.#options;
     journal.append(...recordsOf(pieces));
-    const before = this.#told;
+    const held = journal.durable();
+    const before = held && this.#told ? Promise.all([held, this.#told]) : (held ?? this.#told);
     const tell = () => events.publish(...pieces.map((event) => ({ kind: "turn", event }) as const));
     const told = before ? before.then(tell) : tell();
     this.#told = told;

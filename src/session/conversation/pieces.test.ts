@@ -6,6 +6,7 @@ import { fakeWorld } from "../../testing/index.js";
 import { EventStream, type SessionEvent } from "../events.js";
 import { Journal } from "../journal/journal.js";
 import { SESSION_LIMITS } from "../limits.js";
+import { FileSessionStore, sessionId } from "../store/file-store.js";
 import { type Piece, Pieces } from "./conversation.js";
 
 const PATH = "/state/sessions/s.ndjson";
@@ -13,7 +14,8 @@ const PATH = "/state/sessions/s.ndjson";
 function setUp() {
   const world = fakeWorld();
   const audience = new EventStream();
-  const journal = new Journal({ world, path: PATH, header: { id: "s", cwd: "/" }, onFailing: () => {} });
+  const sink = new FileSessionStore(world, "/state").create({ id: sessionId("s"), cwd: "/" });
+  const journal = new Journal({ world, sink });
   const events = audience.subscribe([]);
   const recorded = async (): Promise<Piece[]> =>
     (await world.files.readText(PATH))

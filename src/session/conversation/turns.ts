@@ -322,6 +322,7 @@ export class SessionTurns {
       content,
       ...about,
     });
+    await journal.durable();
     await events.publish({ kind: "user", content, ...defined({ promptId, by }) });
     if (isNaming && !this.#isTitled) await events.publish(title);
     const isFirst = number === (restored?.turnCount ?? 0) + 1;
@@ -341,6 +342,7 @@ export class SessionTurns {
       hasEnd = true;
       journal.sync();
       journal.assertWritten(); // a turn that is reported as over survives a crash
+      await journal.durable();
       await events.publish({ kind: "turn_ended", turn: number, stopReason: end.stopReason });
       return end;
     } catch (thrown) {

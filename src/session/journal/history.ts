@@ -22,6 +22,8 @@ import { type CatalogTool, nothingOf } from "../../tools/index.js";
 import type { SessionEvent } from "../events.js";
 import { type OutsideRead, outsideRead } from "../permission/guards.js";
 import { type JournalEntry, LateNotes, type Note, type OpenTask, type RecordedChange } from "./entry.js";
+import type { JournalTail } from "./journal.js";
+import { type StoredRecord, Unpacking } from "./read-journal.js";
 
 /** A call that goes on at its server, and what people know it by. */
 export interface RestoredTask extends OpenTask {
@@ -112,11 +114,15 @@ interface OpenTurn {
 
 const BROKEN_OFF = "the turn was broken off: Tenon ended, or the session was copied, before it was done";
 
+const LAST_TURN_BROKEN_OFF =
+  "The last turn of this session was broken off. Its prompt is not run again: send it again if it should be.";
+
 /** In the model's place, where its answer is missing or not whole. */
 const BROKE_OFF = "[the turn was broken off here]";
 
 export class History {
   /** What people saw, in order: one piece per answer, one card per call. */
+  readonly #unpacking = new Unpacking();
   readonly #shown: (SessionEvent | RecordedCall)[] = [];
   readonly #calls = new Map<string, RecordedCall>();
   readonly #settings = new Map<string, JsonValue>();
@@ -140,6 +146,17 @@ export class History {
   #turnUsage: ModelUsage = NO_USAGE;
   #open: OpenTurn | undefined;
   #openCompaction: string | undefined;
+
+  /** A record as it is kept; all of them are given, from the first one on. */
+  addStored(record: StoredRecord): void {
+    const whole = this.#unpacking.add(record);
+    if (whole) this.add(whole);
+  }
+
+  /** Where a journal of these records goes on, once `repairs` are written. */
+  tail(repairs: readonly JournalEntry[]): JournalTail {
+    return { blobs: this.#unpacking.stock, repairs };
+  }
 
   add(entry: JournalEntry): void {
     this.#openTurn?.records.push(entry);
@@ -228,6 +245,11 @@ export class History {
     }
     this.#open = entry.isCommand ? undefined : { content, isInTranscript: false, text: "", calls: new Set() };
     this.#shown.push({ kind: "user", content });
+  }
+
+  /** What people should hear of, before what was under way is brought to an end. */
+  get problems(): readonly string[] {
+    return this.#openTurn ? [LAST_TURN_BROKEN_OFF] : [];
   }
 
   /** Ends what a crash left open. The entries belong into the journal before anything else is written to it. */

@@ -4,19 +4,28 @@ import type { JsonObject } from "../../base/json/json.js";
 import type { ContentBlock } from "../../base/text/content.js";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
 import { SESSION_LIMITS } from "../limits.js";
+import { FileSessionStore, sessionId } from "../store/file-store.js";
+import type { OwnedSession } from "../store/session-store.js";
 import type { JournalEntry, JournalRecord } from "./entry.js";
 import { BlobWriter, Journal, titleOf, unpack } from "./journal.js";
-import { isBlock, readJournal } from "./read-journal.js";
+import { isBlock, readJournal, Unpacking } from "./read-journal.js";
 
 const PATH = "/state/sessions/x.ndjson";
 
+function sinkIn(world: FakeWorld, lost: string[] = []): OwnedSession {
+  const owned = new FileSessionStore(world, "/state").create({ id: sessionId("x"), cwd: "/p" });
+  owned.onFailing((reason) => lost.push(reason));
+  return owned;
+}
+
 function journalIn(world: FakeWorld, lost: string[] = []): Journal {
-  return new Journal({ world, path: PATH, header: { id: "x", cwd: "/p" }, onFailing: (reason) => lost.push(reason) });
+  return new Journal({ world, sink: sinkIn(world, lost) });
 }
 
 async function recordsIn(world: FakeWorld): Promise<readonly JournalRecord[]> {
   const records: JournalRecord[] = [];
-  await readJournal(world.files, PATH, (record) => records.push(record));
+  const unpacking = new Unpacking();
+  await readJournal(world.files, PATH, (record) => records.push(...[unpacking.add(record) ?? []].flat()));
   return records;
 }
 
@@ -72,10 +81,10 @@ test("long parts of any block are written once and read back as they came", asyn
 
 test("beyond the room for them a word takes the place of long parts, and one that is lost is named", () => {
   const writer = new BlobWriter({ known: [], bytes: SESSION_LIMITS.journal.blobsBytes });
-  const [packed, ...more] = writer.pack({ kind: "prompt", turn: 1, content: [image] });
+  const [packed, ...more] = writer.pack({ kind: "prompt", turn: 1, content: [image] }, 0);
   expect(more).toEqual([]);
   expect(JSON.stringify(packed)).toContain("not recorded");
-  const [, reference] = new BlobWriter().pack({ kind: "prompt", turn: 1, content: [image] });
+  const [, reference] = new BlobWriter().pack({ kind: "prompt", turn: 1, content: [image] }, 4);
   if (!reference) throw new Error("there is no reference");
   expect(JSON.stringify(unpack(reference, new Map(), isBlock))).toContain("missing from the journal");
 });
@@ -94,7 +103,9 @@ test("what cannot be written as JSON costs its own record, and the count goes on
 test("a disk that fails is told once, and what it did not take is written with the next record", async () => {
   const world = fakeWorld();
   const lost: string[] = [];
-  const journal = journalIn(world, lost);
+  const first = sinkIn(world, lost);
+  await new Journal({ world, sink: first }).close();
+  await first.release();
   const { openAppend } = world.files;
   let isFull = false;
   world.files.openAppend = (path) => {
@@ -108,14 +119,10 @@ test("a disk that fails is told once, and what it did not take is written with t
       },
     };
   };
-  const again = new Journal({
-    world,
-    path: PATH,
-    header: { id: "x", cwd: "/p" },
-    tail: { seq: 1, isClean: true, hasHeader: true, blobs: { known: [], bytes: 0 }, repairs: [] },
-    onFailing: (reason) => lost.push(reason),
-  });
-  journal.close();
+  const store = new FileSessionStore(world, "/state");
+  const { owned } = await store.acquire({ id: sessionId("x"), cwd: "/p" }, () => undefined);
+  owned.onFailing((reason) => lost.push(reason));
+  const again = new Journal({ world, sink: owned });
   again.append({ kind: "text", text: "kept" });
   isFull = true;
   again.append({ kind: "text", text: "torn" }, { kind: "text", text: "torn too" });
@@ -124,7 +131,7 @@ test("a disk that fails is told once, and what it did not take is written with t
   again.assertWritten();
   again.append({ kind: "text", text: "after" });
   again.sync();
-  again.close();
+  await again.close();
   expect(lost).toEqual(["ENOSPC: no space left on device"]);
   const texts = (await recordsIn(world)).flatMap((record) => (record.kind === "text" ? [record.text] : []));
   expect(texts).toEqual(["kept", "torn", "torn too", "after"]);

@@ -1,227 +1,170 @@
-// The session's journal: append-only, one file per session, written before the client hears of what it records.
+// The session's journal: records in order, each with its number, durable before the client hears of what it records.
 
 import { createHash } from "node:crypto";
-import { join } from "node:path";
-import { messageOf, TenonError } from "../../base/errors.js";
-import type { SessionId } from "../../base/id.js";
+import { messageOf } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject } from "../../base/json/json.js";
-import type { AppendFile, World } from "../../base/ports/world.js";
+import type { World } from "../../base/ports/world.js";
 import { type ContentBlock, plainText, text } from "../../base/text/content.js";
 import { markForeign } from "../../base/text/marking.js";
 import type { ModelMessage } from "../../models/index.js";
-import type { Notify } from "../events.js";
 import { SESSION_LIMITS } from "../limits.js";
-import type { JournalEntry, JournalHeader } from "./entry.js";
+import type { JournalEntry } from "./entry.js";
 
-/** Where the writing of an earlier run ended. */
-export interface JournalTail {
-  /** Of the last record that counts. */
+/** One line of the log as it is kept, without its end. Numbers count from 1 without a gap. */
+export interface StoredLine {
   readonly seq: number;
-  /** Nothing lies behind that record: a line that is not whole, for one. */
-  readonly isClean: boolean;
+  readonly line: string;
+}
+
+export interface AppendOptions {
+  /** Listings show when something was last said: these lines are no such thing. */
+  readonly keepsTime?: boolean;
+}
+
+/** Where the lines go: a store's session, which is owned. */
+export interface RecordSink {
+  /** Of the last line that is durable. */
+  readonly lastSeq: number;
+  /** Something was written, or should have been. */
+  readonly isTouched: boolean;
+  /**
+   * In order, in one step. Undefined: done. A promise rejects with `session.superseded`, for good, and waits while the store
+   * cannot be reached. Lines that a disk did not take are kept and written with the next ones: `assertWritten` tells.
+   */
+  append(lines: readonly StoredLine[], options?: AppendOptions): Promise<void> | undefined;
+  /** What was appended survives the machine, not only the process. */
+  sync(): Promise<void> | undefined;
+  /** Throws `session.not_recorded` when something is not written, after one more attempt, and `session.superseded`. */
+  assertWritten(): void;
+  /** `listener` is called each time writing begins to fail. */
+  onFailing(listener: (reason: string) => void): void;
+}
+
+/** Hears of every record in order, before it is durable. */
+interface RecordListener {
+  add(entry: JournalEntry, seq: number, bytes: number): void;
+  /** More records are durable. */
+  wake(): void;
+}
+
+/** What is known of the records so far, for a session that is loaded again. */
+export interface JournalTail {
   readonly blobs: BlobStock;
-  /** Whether the first line was whole: if not, it is written again. */
-  readonly hasHeader: boolean;
   /** How what was under way came to its end. Written with the next entry: looking at a session leaves its file alone. */
   readonly repairs: readonly JournalEntry[];
 }
 
 interface JournalOptions {
-  readonly world: World;
-  readonly path: string;
-  readonly header: Omit<JournalHeader, "v" | "t">;
-  /** For a journal that is there already. */
+  readonly world: Pick<World, "now" | "log">;
+  readonly sink: RecordSink;
   readonly tail?: JournalTail;
-  /** Its first line is written already, and nothing else. */
-  readonly isBegun?: boolean;
-  /** Called once when writing begins to fail: prompts fail until it works again. */
-  onFailing(reason: string): void;
-}
-
-/** The first line of a journal. */
-function headerLine(header: JournalOptions["header"], nowMs: number): string {
-  return `${JSON.stringify({ v: 1, ...header, t: nowMs })}\n`;
+  readonly listener?: RecordListener;
 }
 
 /**
- * Records that cannot be written are kept and written again with the next ones, so that a disk that was full for a while costs
- * nothing. Until then `assertWritten` fails: nobody is told that a turn is over which a crash would lose.
+ * Numbers records and keeps them in order, at once; the sink makes them durable. `durable` is awaited before a call is sent,
+ * before events are published, at the end of a turn, and at close.
  */
 export class Journal {
   readonly #options: JournalOptions;
   readonly #blobs: BlobWriter;
-  #file: AppendFile | undefined;
   #seq: number;
-  /** To be written before the next record. */
-  #start: string;
   #pending: readonly JournalEntry[];
-  /** Lines that are not on the disk, and the number of the first record in them. */
-  #unwritten = "";
-  #unwrittenSeq: number;
-  /** A part of `#unwritten` may be in the file. */
-  #isTorn = false;
-  #failure: string | undefined;
   #isSealed = false;
+  /** Resolves once what was appended so far is durable. */
+  #held: Promise<void> | undefined;
 
   constructor(options: JournalOptions) {
-    const { world, header, tail, isBegun = false } = options;
+    const { sink, tail } = options;
     this.#options = options;
-    this.#seq = tail?.seq ?? 0;
-    this.#unwrittenSeq = this.#seq + 1;
+    this.#seq = sink.lastSeq;
     this.#blobs = new BlobWriter(tail?.blobs);
-    // What is left of a line that was never finished must not become the beginning of the next one.
-    const end = tail && !tail.isClean ? "\n" : "";
-    this.#start = end + (isBegun || tail?.hasHeader ? "" : headerLine(header, world.now()));
-    const reopened: readonly JournalEntry[] = end === "" ? [] : [{ kind: "reopened", after: this.#seq }];
-    this.#pending = [...reopened, ...(tail?.repairs ?? [])];
-    if (!tail && !isBegun) this.append();
+    this.#pending = tail?.repairs ?? [];
   }
 
-  /** One write for all of them, done when this returns unless the disk fails. */
+  /** Of the last record. */
+  get seq(): number {
+    return this.#seq;
+  }
+
+  /** One write for all of them. */
   append(...entries: readonly JournalEntry[]): void {
     if (this.#isSealed) return;
-    if (this.#unwritten === "") this.#unwrittenSeq = this.#seq + 1;
-    this.#unwritten += this.#start + [...this.#pending, ...entries].map((entry) => this.#lines(entry)).join("");
-    this.#start = "";
+    const { sink, listener } = this.#options;
+    const lines: StoredLine[] = [];
+    for (const entry of this.#pending.length === 0 ? entries : [...this.#pending, ...entries]) {
+      const from = lines.length;
+      this.#addLines(entry, lines);
+      let bytes = 0;
+      for (let at = from; at < lines.length; at += 1) bytes += lines[at]?.line.length ?? 0;
+      listener?.add(entry, this.#seq, bytes);
+    }
     this.#pending = [];
-    // Listings show the time of the file, which is to be that of the last turn.
-    this.#write({ keepsTime: entries.every(({ kind }) => kind === "closed" || kind === "setting") });
+    this.#hold(sink.append(lines, { keepsTime: entries.every(({ kind }) => kind === "closed" || kind === "setting") }));
   }
 
   /** At the end of a turn: what was acknowledged must survive the machine, not only the process. */
   sync(): void {
-    if (this.#isSealed || !this.#file) return;
-    try {
-      this.#file.sync();
-    } catch {
-      this.#closeFile(); // a handle whose sync has failed once may report success for what it lost
-      this.#attempt(() => this.#open().sync());
-    }
+    if (!this.#isSealed) this.#hold(this.#options.sink.sync());
   }
 
-  /** Throws `session.not_recorded` when something is not on the disk, after one more attempt to write it. */
+  /** Undefined when all so far is durable, as it always is with files. Rejects with `session.superseded`. */
+  durable(): Promise<void> | undefined {
+    return this.#held;
+  }
+
+  /** Throws `session.not_recorded` when something is not written, after one more attempt, and `session.superseded`. */
   assertWritten(): void {
-    if (this.#isSealed || this.#failure === undefined) return;
-    if (this.#unwritten === "") this.#attempt(() => this.#open().sync());
-    else this.#write();
-    if (this.#failure === undefined) return;
-    const { path } = this.#options;
-    throw new TenonError("session.not_recorded", `the journal of this session cannot be written: ${this.#failure}`, {
-      hint: `Free space on the disk or make ${path} writable, then send the prompt again.`,
-    });
+    if (this.#isSealed) return;
+    this.#options.sink.assertWritten();
+    this.#options.listener?.wake();
   }
 
-  close(): void {
-    if (this.#file || this.#failure !== undefined) this.append({ kind: "closed" });
+  close(): Promise<void> | undefined {
+    if (this.#options.sink.isTouched) this.append({ kind: "closed" });
     this.sync();
-    this.#closeFile();
+    return this.#isSealed ? undefined : this.#held;
   }
 
   /** Stops recording: the next load finds the running turn as it is now. */
   seal(): void {
     this.sync();
-    this.#closeFile();
     this.#isSealed = true;
   }
 
-  /** Nothing an entry holds may cost more than its own record, and the count goes on. */
-  #lines(entry: JournalEntry): string {
-    const first = this.#seq;
-    try {
-      return this.#blobs
-        .pack(entry)
-        .map((packed) => this.#line(packed))
-        .join("");
-    } catch (error) {
-      const { path, world } = this.#options;
-      world.log.error("journal.unwritable", { path, kind: entry.kind, error: messageOf(error) });
-      this.#seq = first;
-      return this.#line({ kind: "unwritable" });
+  #hold(held: Promise<void> | undefined): void {
+    const { listener } = this.#options;
+    if (!held) {
+      listener?.wake();
+      return;
     }
-  }
-
-  #line(entry: JournalEntry | { readonly kind: "unwritable" }): string {
-    this.#seq += 1;
-    return `${JSON.stringify({ seq: this.#seq, t: this.#options.world.now(), ...entry })}\n`;
-  }
-
-  #write(options: { readonly keepsTime?: boolean } = {}): void {
-    this.#attempt(() => {
-      const file = this.#open();
-      // Records are written a second time where the first attempt may have left a part of them. The reader skips what it
-      // has already: these are the same records under the same numbers.
-      const again = this.#isTorn ? `\n${JSON.stringify({ again: this.#unwrittenSeq })}\n` : "";
-      this.#isTorn = true;
-      file.write(again + this.#unwritten, options);
-      this.#isTorn = false;
-      this.#unwritten = "";
+    const all = Promise.all([this.#held, held]).then(() => {
+      if (this.#held === all) this.#held = undefined;
+      listener?.wake();
     });
+    all.catch(() => undefined); // who awaits `durable` hears of it
+    this.#held = all;
   }
 
-  #open(): AppendFile {
-    this.#file ??= this.#options.world.files.openAppend(this.#options.path);
-    return this.#file;
-  }
-
-  #closeFile(): void {
-    const file = this.#file;
-    this.#file = undefined;
+  /** Nothing an entry holds may cost more than its own record, and the count goes on. */
+  #addLines(entry: JournalEntry, lines: StoredLine[]): void {
+    const [seq, count] = [this.#seq, lines.length];
     try {
-      file?.close();
+      for (const packed of this.#blobs.pack(entry, seq)) lines.push(this.#line(packed));
     } catch (error) {
-      // What was synced is on the disk, and what was not has been reported as such.
-      this.#options.world.log.warn("journal.close_failed", { path: this.#options.path, error: messageOf(error) });
+      this.#options.world.log.error("journal.unwritable", { kind: entry.kind, error: messageOf(error) });
+      this.#seq = seq;
+      lines.length = count;
+      this.#blobs.forgetAfter(seq);
+      lines.push(this.#line({ kind: "unwritable" }));
     }
   }
 
-  #attempt(write: () => void): void {
-    try {
-      write();
-      this.#failure = undefined;
-    } catch (error) {
-      const { path, world } = this.#options;
-      const isNew = this.#failure === undefined;
-      this.#failure = messageOf(error);
-      this.#closeFile();
-      if (!isNew) return;
-      world.log.error("journal.failing", { path, error: this.#failure });
-      this.#options.onFailing(this.#failure);
-    }
+  #line(entry: JournalEntry | { readonly kind: "unwritable" }): StoredLine {
+    this.#seq += 1;
+    return { seq: this.#seq, line: JSON.stringify({ seq: this.#seq, t: this.#options.world.now(), ...entry }) };
   }
-}
-
-export function openJournal(
-  options: Beginning & {
-    readonly world: World;
-    readonly stateDir: string;
-    /** For a session that is loaded again. */
-    readonly history?: { readonly tail: JournalTail };
-  },
-  onNotice: Notify,
-): Journal {
-  const { world, history } = options;
-  const path = journalFile(options.stateDir, options.id);
-  return new Journal({
-    world,
-    path,
-    header: headerOf(options),
-    ...(history ? { tail: history.tail } : { isBegun: world.files.isFile(path) }),
-    onFailing: (reason) =>
-      onNotice("warning", `The journal of this session cannot be written (${reason}): prompts fail until it can`),
-  });
-}
-
-type Beginning = Pick<JournalHeader, "cwd" | "additionalDirectories"> & { readonly id: SessionId };
-
-/** A journal's path and first line, for a session whose id is given out before it can be opened. */
-export function journalStart(stateDir: string, beginning: Beginning, nowMs: number): { path: string; line: string } {
-  return { path: journalFile(stateDir, beginning.id), line: headerLine(headerOf(beginning), nowMs) };
-}
-
-export function headerOf({ id, cwd, additionalDirectories = [] }: Beginning): Beginning {
-  const more = additionalDirectories.length > 0 ? additionalDirectories : undefined;
-  return { id, cwd, ...defined({ additionalDirectories: more }) };
 }
 
 /** In place of a title, for a session that was only given commands of Tenon's so far. */
@@ -259,10 +202,6 @@ function typedWords(prompt: string): string {
   return rest === "" ? inside : rest;
 }
 
-export function journalFile(stateDir: string, id: SessionId): string {
-  return join(stateDir, "sessions", `${id}.ndjson`);
-}
-
 /** The kind of an unknown block that stands for another one. What servers send under this name is wrapped as well. */
 const RECORDED = "tenon:recorded";
 
@@ -270,51 +209,80 @@ const RECORDED = "tenon:recorded";
 type Field = "data" | "text" | "blob";
 
 export interface BlobStock {
-  /** Those that are in the journal already. */
-  readonly known: Iterable<string>;
+  /** Those that are in the journal already, by the hash of their data, with the numbers of their records. */
+  readonly known: Iterable<readonly [string, number]>;
   readonly bytes: number;
 }
 
 export class BlobWriter {
-  readonly #known: Set<string>;
+  readonly #known: Map<string, number>;
   #bytes: number;
 
   constructor(stock: BlobStock = { known: [], bytes: 0 }) {
-    this.#known = new Set(stock.known);
+    this.#known = new Map(stock.known);
     this.#bytes = stock.bytes;
   }
 
-  /** The records to write for an entry: what it refers to comes first. */
-  pack(entry: JournalEntry): readonly JournalEntry[] {
-    const blobs: JournalEntry[] = [];
-    const packed = mapBlocks(entry, (block) => this.#packBlock(block, blobs));
+  /** The records to write for an entry after record `seq`: what it refers to comes first. */
+  pack(entry: JournalEntry, seq: number): readonly JournalEntry[] {
+    const blobs: Blob[] = [];
+    const packed = mapBlocks(entry, (block) => this.#packBlock(block, seq, blobs));
     return [...blobs, packed];
   }
 
-  #packBlock(block: ContentBlock, blobs: JournalEntry[]): ContentBlock {
+  /** Their records were not written. */
+  forgetAfter(seq: number): void {
+    for (const [blob, place] of this.#known) if (place > seq) this.#known.delete(blob);
+  }
+
+  #packBlock(block: ContentBlock, seq: number, blobs: Blob[]): ContentBlock {
     const part = partOf(block);
     if (part === undefined || part.value.length < SESSION_LIMITS.journal.blobChars) {
       return block.type === "unknown" && block.kind === RECORDED ? recorded({ block: { ...block } }) : block;
     }
     const { field, value: data } = part;
     const blob = createHash("sha256").update(data).digest("hex");
-    if (!this.#known.has(blob)) {
+    let place = this.#known.get(blob);
+    if (place === undefined) {
       if (this.#bytes + data.length > SESSION_LIMITS.journal.blobsBytes) {
         const label = plainText([withField(block, field, "")]);
         return text(`${label} [not recorded: the journal has no room for it]`.trim());
       }
-      this.#known.add(blob);
-      this.#bytes += data.length;
       blobs.push({ kind: "blob", blob, data });
+      place = seq + blobs.length;
+      this.#known.set(blob, place);
+      this.#bytes += data.length;
     }
-    return recorded({ block: { ...withField(block, field, "") }, blob });
+    return recorded({ block: { ...withField(block, field, "") }, blob, seq: place });
   }
+}
+
+type Blob = Extract<JournalEntry, { readonly kind: "blob" }>;
+
+/** A long part that a record names: by its hash, and by the number of its record unless an older version wrote it. */
+export interface BlobReference {
+  readonly blob: string;
+  readonly seq?: number;
+}
+
+/** The long parts a packed entry refers to. */
+export function blobsOf(entry: JournalEntry): readonly BlobReference[] {
+  const found: BlobReference[] = [];
+  mapBlocks(entry, (block) => {
+    if (block.type === "unknown" && block.kind === RECORDED && isJsonObject(block.raw)) {
+      const { blob, seq } = block.raw;
+      if (typeof blob === "string")
+        found.push({ blob, ...defined({ seq: typeof seq === "number" ? seq : undefined }) });
+    }
+    return block;
+  });
+  return found;
 }
 
 /** The entry as it was before it was packed. A blob that is not there leaves a word in its place. */
 export function unpack(
   entry: JournalEntry,
-  blobs: ReadonlyMap<string, string>,
+  blobs: Pick<ReadonlyMap<string, string>, "get">,
   isBlock: (value: unknown) => value is ContentBlock,
 ): JournalEntry {
   return mapBlocks(entry, (block) => {

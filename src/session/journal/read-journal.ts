@@ -17,24 +17,32 @@ import type { StopCause, StopReason } from "../../engine/index.js";
 import { SESSION_LIMITS } from "../limits.js";
 import type { QuestionKind } from "../ports.js";
 import type { JournalEntry, JournalHeader, JournalRecord } from "./entry.js";
-import { type JournalTail, unpack } from "./journal.js";
+import { type BlobStock, unpack } from "./journal.js";
+
+/** As it is kept: a long text or medium is a `blob` record of its own, and blocks name it by the number of that record. */
+export type StoredRecord = JournalRecord | StrangeRecord;
+
+/** Gets every record that counts, in order and without a gap, with the length of its line. */
+export type OnStored = (record: StoredRecord, chars: number) => void;
 
 export interface JournalContent {
   /** Missing when the first line is damaged. */
   readonly header?: JournalHeader;
-  readonly tail: Omit<JournalTail, "repairs">;
+  /** Of the last record that counts. */
+  readonly seq: number;
+  /** Nothing lies behind that record: a line that is not whole, for one. */
+  readonly isClean: boolean;
   /** What could not be read, in words for people. */
   readonly problems: readonly string[];
 }
 
 /**
- * `onRecord` gets every record that counts, in order, but for those that only serve the file itself. Rejects when there is no
- * such file or it cannot be read at all, and for a journal of another version, which is left alone.
+ * Rejects when there is no such file or it cannot be read at all, and for a journal of another version, which is left alone.
  */
 export async function readJournal(
   files: Pick<Files, "readBytes">,
   path: string,
-  onRecord: (record: JournalRecord) => void,
+  onRecord: OnStored,
 ): Promise<JournalContent> {
   const lines = new LineSplitter(SESSION_LIMITS.journal.maxLineBytes);
   const reader = new JournalReader(path, onRecord);
@@ -42,41 +50,83 @@ export async function readJournal(
   return reader.end(lines.flush()[0]);
 }
 
-export async function* chunksOf(files: Pick<Files, "readBytes">, path: string): AsyncGenerator<Uint8Array, void, void> {
-  const length = SESSION_LIMITS.journal.readBytes;
-  for (let start = 0; ; start += length) {
+export async function* chunksOf(
+  files: Pick<Files, "readBytes">,
+  path: string,
+  { from = 0, length = SESSION_LIMITS.journal.readBytes }: { readonly from?: number; readonly length?: number } = {},
+): AsyncGenerator<Uint8Array, void, void> {
+  for (let start = from; ; start += length) {
     const bytes = await files.readBytes(path, { start, length });
     yield bytes;
     if (bytes.length < length) return;
   }
 }
 
-class JournalReader {
+/** Puts the long parts back into records that are read from the first one on. */
+export class Unpacking {
+  readonly #data = new Map<string, string>();
+  readonly #places: [string, number][] = [];
+  #bytes = 0;
+
+  /** Undefined for records that only serve the journal itself. */
+  add(record: StoredRecord): JournalRecord | undefined {
+    switch (record.kind) {
+      case "strange":
+      case "reopened":
+        return undefined;
+      case "blob":
+        this.#data.set(record.blob, record.data);
+        this.#places.push([record.blob, record.seq]);
+        this.#bytes += record.data.length;
+        return undefined;
+      default:
+        return { ...unpack(record, this.#data, isBlock), seq: record.seq, t: record.t };
+    }
+  }
+
+  get stock(): BlobStock {
+    return { known: this.#places, bytes: this.#bytes };
+  }
+}
+
+export class JournalReader {
   readonly #path: string;
-  readonly #onRecord: (record: JournalRecord) => void;
-  readonly #blobs = new Map<string, string>();
-  #blobBytes = 0;
+  readonly #onRecord: OnStored;
   #header: JournalHeader | undefined;
-  #seq = 0;
+  #seq: number;
   #lineCount = 0;
+  readonly #beginsInside: boolean;
   /** Lines since the first that is no record, or not the next one. */
   #skipped = 0;
   /** Records come that were written before, as far as the disk took them. */
   #isAgain = false;
 
-  constructor(path: string, onRecord: (record: JournalRecord) => void) {
+  /** `from`: reading begins behind this record, at a line where `isSettled` was true. */
+  constructor(path: string, onRecord: OnStored, from = 0) {
     this.#path = path;
     this.#onRecord = onRecord;
+    this.#seq = from;
+    this.#beginsInside = from > 0;
+  }
+
+  /** Of the last record that counts. */
+  get seq(): number {
+    return this.#seq;
+  }
+
+  /** All lines so far count: another reader may begin behind them. */
+  get isSettled(): boolean {
+    return this.#skipped === 0 && !this.#isAgain && this.#seq > 0;
   }
 
   line(line: Line): void {
     const text = line.kind === "line" ? line.text : "";
     this.#lineCount += 1;
-    if (!this.#header && this.#readHeader(text)) return;
+    if (!this.#header && !this.#beginsInside && this.#readHeader(text)) return;
     if (this.#goesOnAgain(text)) return;
     const record = readRecord(text);
     if (this.#isAgain && (record ? record.seq <= this.#seq : readHeader(text))) return; // read already
-    if (!record && this.#lineCount === 1) return; // the header is damaged: the records need none
+    if (!record && this.#lineCount === 1 && !this.#beginsInside) return; // the header is damaged: the records need none
     const isNext = record?.seq === this.#seq + 1;
     const goesOn = record?.kind === "reopened" && record.after === this.#seq;
     if (!record || !isNext || (this.#skipped > 0 && !goesOn)) {
@@ -86,17 +136,7 @@ class JournalReader {
     this.#skipped = 0;
     this.#isAgain = false;
     this.#seq = record.seq;
-    switch (record.kind) {
-      case "strange":
-      case "reopened":
-        break;
-      case "blob":
-        this.#blobs.set(record.blob, record.data);
-        this.#blobBytes += record.data.length;
-        break;
-      default:
-        this.#onRecord({ seq: record.seq, t: record.t, ...unpack(record, this.#blobs, isBlock) });
-    }
+    this.#onRecord(record, text.length);
   }
 
   /** `torn`: a line without its end, of which nobody was told: lines are written before anybody hears of them. */
@@ -105,11 +145,11 @@ class JournalReader {
     // All of it may be there but its end: it counts as soon as there is something behind it, so it counts now.
     if (torn) this.line(torn);
     if (skipped === 0) this.#skipped = 0;
-    const blobs = { known: this.#blobs.keys(), bytes: this.#blobBytes };
     const isClean = this.#skipped === 0 && !torn;
     return {
       ...defined({ header: this.#header }),
-      tail: { seq: this.#seq, isClean, blobs, hasHeader: this.#header !== undefined },
+      seq: this.#seq,
+      isClean,
       problems: this.#skipped === 0 ? [] : [this.#loss()],
     };
   }

@@ -31,12 +31,12 @@ import {
   type WhyAnswer,
 } from "../../tools/index.js";
 import type { Notify } from "../events.js";
-import { resultsFolder } from "../journal/stored-sessions.js";
 import type { SessionOptions } from "../options.js";
 import { LockGuard, type OutsideRead, OutsideReads, protectedFiles } from "../permission/guards.js";
 import { Permissions, type ServerFacts, type SessionPolicy } from "../permission/permissions.js";
 import type { SessionPorts } from "../ports.js";
 import type { OpenServer } from "../servers/entry.js";
+import { resultsFolder } from "../store/file-store.js";
 import { recordedCloseness } from "./meaning.js";
 import { recordedBuiltin, recordedDecisions, recordedText } from "./recorded.js";
 

@@ -56,6 +56,7 @@ export const FITTING: Readonly<Record<Operation, readonly Fault[]>> = {
   "files.kindOf": QUESTIONS,
   "files.isFile": NOTHING,
   "files.isFolder": NOTHING,
+  "files.markOf": ["EACCES", "EMFILE", "EIO"],
   "files.list": NOTHING,
   "files.readText": READS,
   "files.readBytes": READS,
@@ -229,6 +230,10 @@ export class FaultyWorld {
       kindOf: (path) => question("kindOf", path, () => files.kindOf(path)),
       isFile: (path) => this.#fails("files.isFile", path) === undefined && files.isFile(path),
       isFolder: (path) => this.#fails("files.isFolder", path) === undefined && files.isFolder(path),
+      markOf: (path) => {
+        this.#demand("files.markOf", path);
+        return files.markOf(path);
+      },
       list: async (folder) =>
         this.#fails("files.list", folder) === undefined ? await this.#away(() => files.list(folder)) : [],
       readText: (path) => ask("readText", path, () => files.readText(path)),

@@ -5,7 +5,7 @@ import { defined } from "../../../base/json/defined.js";
 import { type ContentBlock, plainText } from "../../../base/text/content.js";
 import { tenonPaths } from "../../../config/index.js";
 import type { TurnEvent } from "../../../engine/index.js";
-import { listSessions, type SessionEvent, type SessionSummary, StoredSessions } from "../../../session/index.js";
+import { FileSessionStore, History, type SessionEvent, type SessionSummary } from "../../../session/index.js";
 import type { ToolOutcome } from "../../../tools/index.js";
 import { misused, type Run, type Values } from "../../command.js";
 import { type CommandContext, report, tableLines, warn } from "../../context.js";
@@ -75,30 +75,23 @@ export const runSessionDelete: Run<Values<"json">> = async ({ values, words }, c
   const stored = storedSessions(context);
   const sessions: SessionSummary[] = [];
   for (const word of words) sessions.push(await sessionLike(word, context));
-  for (const { id } of sessions) {
-    const lock = await stored.lock(id);
-    try {
-      await stored.remove(id);
-    } finally {
-      await lock.release();
-    }
-  }
+  for (const { id } of sessions) await stored.remove(id);
   const lines = sessions.map(({ id, title }) => `deleted: ${id} ${visibleLine(title)}`);
   report(context, values.json, { deleted: sessions.map(({ id }) => id) }, lines);
 };
 
 // What is stored of sessions.
 
-function storedSessions({ world }: CommandContext): StoredSessions {
-  return new StoredSessions(world, tenonPaths(world.env).stateDir);
+function storedSessions({ world }: CommandContext): FileSessionStore {
+  return new FileSessionStore(world, tenonPaths(world.env).stateDir);
 }
 
 export async function allSessions(context: CommandContext, cwd?: string): Promise<readonly SessionSummary[]> {
-  const { folder } = storedSessions(context);
+  const stored = storedSessions(context);
   const sessions: SessionSummary[] = [];
   let cursor: string | undefined;
   do {
-    const page = await listSessions(context.world, folder, defined({ cwd, cursor }));
+    const page = await stored.list(defined({ cwd, cursor }));
     sessions.push(...page.sessions);
     cursor = page.nextCursor;
   } while (cursor !== undefined);
@@ -143,7 +136,10 @@ export interface StoredConversation {
 /** Reads only: a session that is open elsewhere can be read too. */
 export async function readConversation(text: string, context: CommandContext): Promise<StoredConversation> {
   const session = await sessionLike(text, context);
-  const { history, problems } = await storedSessions(context).read(session.id);
+  const history = new History();
+  const read = await storedSessions(context).readAll(session.id, (record) => history.addStored(record));
+  const problems = [...read.problems, ...history.problems];
+  history.end();
   return { session, items: itemsOf(history.events()), problems };
 }
 

@@ -176,6 +176,10 @@ export class FakeFiles implements Files {
     return this.#contents.has(this.#possiblePath(path) ?? "");
   }
 
+  markOf(path: string): string | undefined {
+    return this.#contents.get(this.#possiblePath(path) ?? "")?.text;
+  }
+
   isFolder(path: string): boolean {
     return this.#folders.has(this.#possiblePath(path) ?? "");
   }
