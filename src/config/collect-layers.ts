@@ -8,7 +8,7 @@ import type { ServerSpec } from "../mcp/index.js";
 import { type LockedTools, lockText, type PolicyRule, parseLock, type ToolsLock } from "../tools/index.js";
 import { withConfigLock } from "./edit.js";
 import type { ImportRequest } from "./foreign/read.js";
-import { type ImportName, PROVIDERS, type ProviderName } from "./layers/entry.js";
+import { type ImportName, type NotifyEntry, type NotifyTarget, PROVIDERS, type ProviderName } from "./layers/entry.js";
 import { ignoredPathVariables, isInside, possiblePaths, projectFiles, realPathOf } from "./layers/paths.js";
 import {
   configOf,
@@ -19,6 +19,7 @@ import {
   mergeLayers,
   type Problem,
   readLayer,
+  type Sourced,
   sourced,
 } from "./layers/read-layer.js";
 import type { EffectiveConfig, EmbeddingValues, LoadRequest, ProviderValues } from "./load-config.js";
@@ -233,6 +234,50 @@ export function embeddingValues(merged: Merged): EmbeddingValues | undefined {
     sourced(merged, ["search", "embeddings", field], value);
   const settings = { model, ...defined(more) };
   return { settings, ...defined({ apiKey: at("apiKey", apiKey), baseUrl: at("baseUrl", baseUrl) }) };
+}
+
+export function notifyValues(merged: Merged): readonly Sourced<NotifyEntry>[] {
+  const given = configOf(merged).gateway?.notify ?? [];
+  const entries = "url" in given ? [given] : given;
+  const place = (path: readonly string[]) => sourced(merged, path, given)?.place;
+  const found = place(["gateway", "notify", "url"]) ?? place(["gateway", "notify"]);
+  return found ? entries.map((value) => ({ value, place: found })) : [];
+}
+
+/** How long a question waits before it is told elsewhere. */
+const NOTIFY_AFTER_S = 20;
+
+/** Of `gateway.notify`, with what its references stand for. Never rejects; one that cannot be had is left out, with a problem. */
+export async function notifyTargets(
+  { notify = [] }: Pick<EffectiveConfig, "notify">,
+  { world, resolveSecret }: Pick<LoadRequest, "world" | "resolveSecret">,
+): Promise<{ readonly targets: readonly NotifyTarget[]; readonly problems: readonly Problem[] }> {
+  const { env } = world;
+  const secrets = new Secrets(world, resolveSecret);
+  using deadline = world.deadline(LIMITS.secretTimeoutMs * 2);
+  const targets: NotifyTarget[] = [];
+  const problems: Problem[] = [];
+  for (const { value, place } of notify) {
+    const source = { world, env, folder: dirname(place.file ?? ""), secrets, patience: deadline.signal };
+    const fill = async (field: "url" | "token", text: string) => {
+      const filled = await interpolate(
+        { text, path: ["gateway", "notify", field], mayBeSecret: true },
+        () => place,
+        source,
+      );
+      if (!isMissing(filled)) return filled.text;
+      problems.push({ severity: "error", place, message: filled.reason });
+      return undefined;
+    };
+    const url = await fill("url", value.url);
+    const token = value.token === undefined ? undefined : await fill("token", value.token);
+    if (url === undefined || (value.token !== undefined && token === undefined)) continue;
+    const { form = "json", contents = false, after = NOTIFY_AFTER_S } = value;
+    targets.push({ url, form, hasContents: contents, afterMs: after * 1_000, ...defined({ token }) });
+  }
+  // Who has the address of a channel can post there.
+  world.trace?.hide(targets.flatMap(({ url, token }) => [url, ...(token === undefined ? [] : [token])]));
+  return { targets, problems };
 }
 
 interface ProviderEnvironment {

@@ -1,6 +1,12 @@
 // The door of the configuration room.
 
-export { embeddingEnvironment, LOCK_NAME, providerEnvironment, writeToolsLock } from "./collect-layers.js";
+export {
+  embeddingEnvironment,
+  LOCK_NAME,
+  notifyTargets,
+  providerEnvironment,
+  writeToolsLock,
+} from "./collect-layers.js";
 export {
   addServer,
   type ConfigFile,
@@ -13,7 +19,14 @@ export {
 export { type ImportAction, type PlannedFile, type PlannedServer, planImport } from "./foreign/plan.js";
 export { readImports } from "./foreign/read.js";
 export { parseDocument } from "./layers/document.js";
-export { IMPORT_NAMES, type ImportName, type ProviderName, SANDBOX_MODES, type SandboxMode } from "./layers/entry.js";
+export {
+  IMPORT_NAMES,
+  type ImportName,
+  type NotifyTarget,
+  type ProviderName,
+  SANDBOX_MODES,
+  type SandboxMode,
+} from "./layers/entry.js";
 export { possiblePaths, projectFiles, tenonPaths } from "./layers/paths.js";
 export { type Place, type Problem, placeText, problemText } from "./layers/read-layer.js";
 export {

@@ -12,6 +12,7 @@ import {
   type ConfigRequest,
   embeddingValues,
   type LayerSet,
+  notifyValues,
   providerValues,
   readLayers,
   withClient,
@@ -19,6 +20,7 @@ import {
 import {
   isRemoteEntry,
   type ModelEntry,
+  type NotifyEntry,
   type PermissionMode,
   type ProviderName,
   type SandboxMode,
@@ -260,6 +262,7 @@ type Values = Omit<EffectiveConfig, FromAllLayers | "project" | "watched">;
 function valuesOf(merged: Merged, { allowHosts, sandbox }: LayerRules): Values {
   const { model, thinking, models = {}, permissions, commands, systemPrompt = {}, tools = {} } = configOf(merged);
   const { memory, ...limits } = tools;
+  const notify = notifyValues(merged);
   return {
     mayBypass: permissions?.allowBypass === true,
     afterUntrusted: permissions?.afterUntrusted ?? "off",
@@ -273,6 +276,7 @@ function valuesOf(merged: Merged, { allowHosts, sandbox }: LayerRules): Values {
     values: [...merged.values.values()],
     ...defined({
       embeddings: embeddingValues(merged),
+      notify: notify.length > 0 ? notify : undefined,
       model: sourced(merged, ["model"], model),
       permissionMode: sourced(merged, ["permissions", "mode"], permissions?.mode),
       thinking: sourced(merged, ["thinking"], thinking),
@@ -388,6 +392,8 @@ export interface EffectiveConfig {
   readonly providers: Readonly<Partial<Record<ProviderName, ProviderValues>>>;
   /** The model that tools behind search are compared with by meaning; none unless given. Only ever the user's word. */
   readonly embeddings?: EmbeddingValues;
+  /** Before interpolation: see `notifyTargets`. Only ever the user's word. */
+  readonly notify?: readonly Sourced<NotifyEntry>[];
   /** How many tools are put in front of the model, and whether it is remembered which prompts led to which tools. */
   readonly tools: { readonly limits: Partial<CatalogLimits>; readonly hasMemory: boolean };
   /** What the project's tools are to be, as its team has locked them. */
@@ -428,7 +434,10 @@ export function secretsIn(config: EffectiveConfig): readonly string[] {
     ...[oauth.clientSecret, oauth.privateKey, oauth.assertion, oauth.idp?.clientSecret, oauth.idp?.idToken],
   ]);
   const ofProviders = Object.values(config.providers).map(({ apiKey }) => apiKey?.value);
-  return [...ofServers, ...ofProviders, config.embeddings?.apiKey?.value].filter((secret) => secret !== undefined);
+  const ofNotify = (config.notify ?? []).flatMap(({ value: { url, token } }) => [url, token]);
+  return [...ofServers, ...ofProviders, ...ofNotify, config.embeddings?.apiKey?.value].filter(
+    (secret) => secret !== undefined,
+  );
 }
 
 /** Why a server is not used, in one sentence; undefined when it is. */

@@ -42,4 +42,17 @@ export const GATEWAY_LIMITS = {
   audit: { maxBytes: 8_388_608, maxWaiting: 1_000, fieldChars: 256 },
   /** For messages under way when the gateway closes. */
   closeMs: 1_000,
+  /**
+   * Notices to one address of `gateway.notify`: attempts, the wait between them, one request, those that wait, open questions that
+   * are watched in all, characters of a question, and how long the configuration is not read again.
+   */
+  notify: {
+    attempts: 3,
+    backoff: { firstMs: 1_000, maxMs: 10_000, factor: 4 },
+    requestMs: 10_000,
+    waiting: 32,
+    questions: 4_096,
+    textChars: 1_000,
+    settingsMs: 5_000,
+  },
 } as const;

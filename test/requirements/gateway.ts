@@ -1,4 +1,4 @@
-// Requirements of the gateway: G3xx who gets in, and the server.
+// Requirements of the gateway: G3xx who gets in, and the server; G45x the terminal, lists and notices.
 
 export const GATEWAY_REQUIREMENTS = [
   // G300 to G349: access and server.
@@ -28,4 +28,17 @@ export const GATEWAY_REQUIREMENTS = [
   { id: "G311", text: "/healthz, /readyz and /metrics answer without revealing sessions" },
   { id: "G312", text: "tenon gateway token creates, lists and revokes tokens" },
   { id: "G313", text: "no token and no environment of a client is in state, log, journal or trace" },
+  // G450 to G499: in the terminal, in lists, and elsewhere.
+  {
+    id: "G456",
+    text: "gateway.notify posts in the forms json, ntfy and slack when a question has waited, and when a turn ended or failed with no client attached; no contents unless the user says so",
+  },
+  {
+    id: "G457",
+    text: "a server of gateway.notify that fails, hangs or refuses is tried three times, logged once without its address, never waited for by a session, and never piled up for",
+  },
+  {
+    id: "G458",
+    text: "gateway.notify is read from the user's own configuration only, takes references for address and token, and is not sent over plain http to another machine",
+  },
 ] as const;

@@ -147,6 +147,30 @@ type ToolsEntry = Optional<"maxAlwaysServers" | "maxAlwaysTools" | "warnProcesse
 /** What `search.embeddings` says. */
 export type EmbeddingsEntry = Written<EmbeddingSettings> & ProviderEntry;
 
+export const NOTIFY_FORMS = ["json", "ntfy", "slack"] as const;
+type NotifyForm = (typeof NOTIFY_FORMS)[number];
+
+/** One address of `gateway.notify`; `after` in seconds. */
+export interface NotifyEntry
+  extends Optional<"token", string>,
+    Optional<"contents", boolean>,
+    Optional<"after", number> {
+  readonly url: string;
+  readonly form?: NotifyForm | undefined;
+}
+
+/** Where a gateway tells of questions that wait, and of turns that ended while nobody was there. */
+export interface NotifyTarget {
+  readonly url: string;
+  readonly form: NotifyForm;
+  /** Sent as a bearer token. */
+  readonly token?: string;
+  /** Words of the conversation are sent too. */
+  readonly hasContents: boolean;
+  /** How long a question waits first. */
+  readonly afterMs: number;
+}
+
 /** Everything but the servers. */
 export interface ConfigValues {
   readonly model?: string | undefined;
@@ -162,6 +186,7 @@ export interface ConfigValues {
   readonly search?: Optional<"embeddings", EmbeddingsEntry> | undefined;
   readonly commands?: Optional<"env", Optional<"allow", readonly string[]>> | undefined;
   readonly import?: readonly ImportName[] | undefined;
+  readonly gateway?: Optional<"notify", NotifyEntry | readonly NotifyEntry[]> | undefined;
   readonly serverLimits?: Optional<"maxProcesses" | "maxMemoryMb" | "idleMs", number> | undefined;
 }
 

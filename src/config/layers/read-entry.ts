@@ -194,6 +194,7 @@ export const USER_ONLY_KEYS: Readonly<Record<string, string>> = {
   import: "which other clients' servers are used",
   serverLimits: "how many servers may run",
   search: "where prompts and tool descriptions are sent",
+  gateway: "where a gateway sends notices",
 };
 
 export function userOnlyMessage(key: string, what: string): string {

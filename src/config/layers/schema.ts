@@ -4,12 +4,15 @@ import { INCLUDE_MODES, includeMode, SEARCH_ALIAS } from "../../base/include-mod
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import { nearest } from "../../base/text/nearest.js";
+import { CONFIG_LIMITS } from "../limits.js";
 import type { KeyPath } from "./document.js";
 import {
   type ConfigValues,
   type IdentityProviderEntry,
   IMPORT_NAMES,
   type ModelEntry,
+  NOTIFY_FORMS,
+  type NotifyEntry,
   OAUTH_GRANTS,
   type OAuthEntry,
   PERMISSION_MODES,
@@ -247,6 +250,17 @@ const modelEntry: z.ZodType<ModelEntry> = z.strictObject({
 
 const USER_ONLY = "User configuration only.";
 
+const notify: z.ZodType<NotifyEntry> = z.strictObject({
+  url: text.describe(`Where it is posted: https, or http for this machine and for allowHosts. ${secretReferences}`),
+  form: optional(
+    z.enum(NOTIFY_FORMS),
+    '"json" (the default): an object; "ntfy": a message to the topic of that address; "slack": an incoming webhook.',
+  ),
+  token: words(`Sent as "Authorization: Bearer …". ${secretReferences}`),
+  contents: flag("Whether titles, directories and questions are sent too; without it only ids and kinds are."),
+  after: whole(0, 86_400, "Seconds a question waits before it is told: 20."),
+});
+
 const TESTS = ["equals", "glob", "prefix", "under", "oneOf"] as const;
 
 const condition = z
@@ -382,6 +396,12 @@ const values = {
       "Memory of all of them above which no further one is started: half of the machine's.",
     ),
     idleMs: whole(0, 86_400_000, "How long a server that sessions share stays after the last of them has left: 60000."),
+  }),
+  gateway: section(`The gateway that keeps sessions. ${USER_ONLY}`, {
+    notify: optional(
+      z.union([notify, z.array(notify).max(CONFIG_LIMITS.notifyTargets)]),
+      "Where it is told that a question waits, or that a turn ended or failed while no client was attached. One address, or a list.",
+    ),
   }),
   import: optional(
     z.array(z.enum(IMPORT_NAMES)),
