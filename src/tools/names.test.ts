@@ -42,6 +42,7 @@ test("of a name that is too long the server's part is shortened to its end, and 
   const tooLong = mcpToolId("server", "t".repeat(60));
   expect([tooLong.length, HASH.test(tooLong)]).toEqual([64, true]);
   expect(mcpToolId("evil", `github__${"t".repeat(50)}`)).toMatch(HASH);
+  expect(mcpToolId("evil", `github__${"t".repeat(50)}`)).not.toMatch(/^mcp__github__/);
 });
 
 test("40 odd server names give valid names that differ and end in the tool's own; only those that collide have a hash", () => {

@@ -65,6 +65,7 @@ async function close(world: FakeWorld, connection: McpConnection): Promise<void>
   expect(world.clock.pendingTimers).toBe(0);
 }
 
+const deaf = (name: string): Behaviour => ({ tools: [{ name, steps: [{ do: "never" }], reply: { kind: "echo" } }] });
 const good: Behaviour = { tools: [echoTool()] };
 const fragile: Behaviour = {
   tools: [
@@ -222,6 +223,21 @@ test("a tool the user calls idempotent is sent once more after a crash; any othe
   await world.advance(60_000);
   expect(JSON.stringify(await outcome)).toContain("second life");
   await close(world, again);
+});
+
+test("a call that is made again has the time that is left of its limit, not the whole of it once more", async () => {
+  const slow: Behaviour = { steps: { initialize: [{ do: "delay", ms: 3_000 }] }, ...deaf("die") };
+  const world = fakeWorld({ spawn: lives(fragile, slow).spawn });
+  const connection = connect(world, { tools: { die: { isIdempotent: true, timeoutMs: 8_000 } } });
+  await world.advance(100);
+  const outcomes: CallOutcome[] = [];
+  const ended = call(connection, "die").then((outcome) => outcomes.push(outcome));
+  await world.advance(7_900);
+  expect(outcomes).toEqual([]);
+  await world.advance(200);
+  expect(outcomes).toMatchObject([{ kind: "unknown" }]);
+  await ended;
+  await close(world, connection);
 });
 
 test("an idempotent tool that is silent ends at its own deadline: nothing is waited for after it", async () => {

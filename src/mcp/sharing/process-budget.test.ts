@@ -37,6 +37,19 @@ test("the number of processes is bounded for all sessions together; shared ones 
   await bench.after(10_000, third.server.close());
 });
 
+test("a session that leaves a shared server for its own gives up the place that its own may be waiting for", async () => {
+  await using bench = new PoolBench();
+  const [one, other] = await bench.guests(2, { maxProcesses: 2 });
+  if (!one || !other) throw new Error("two were asked for");
+  await bench.after(100, one.call("ask"));
+  await bench.world.advance(20_000);
+  expect([one, other].map(({ server }) => server.state.value.kind)).toEqual(["ready", "ready"]);
+  const pids = await bench.after(100, Promise.all([one.call("pid"), other.call("pid")]));
+  expect(new Set(pids.map((outcome) => JSON.stringify(outcome))).size).toBe(2);
+  expect(pids.map(({ kind }) => kind)).toEqual(["answered", "answered"]);
+  expect(bench.living).toBe(2);
+});
+
 test("so is their memory, with what each takes: a session's own by name, those of others as a sum", async () => {
   await using bench = new PoolBench();
   const limits = { maxMemoryBytes: 1_000 * MB, mayShare: false };

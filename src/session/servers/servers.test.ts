@@ -109,6 +109,21 @@ test("a turn fails with the cause when a required server cannot be used, and tri
   await close();
 });
 
+test("a turn fails with the reason when the entry of a required server cannot be used", async () => {
+  const { world, servers, close } = setUp();
+  replace(servers, [wanted("t")], [{ name: "s", reason: "url is missing", isRequired: true }]);
+  const turn = settling(servers);
+  await world.advance(5_000);
+  await turn.done;
+  expect(turn.error).toMatchObject({
+    code: "mcp.not_ready",
+    message: 'the server "s" is required and cannot be used: url is missing',
+  });
+  replace(servers, [wanted("t")], [{ name: "s", reason: "url is missing" }]);
+  expect(() => servers.assertRequired()).not.toThrow();
+  await close();
+});
+
 test("how long a turn waits follows how the server started before", async () => {
   const { mostMs, factor } = SESSION_LIMITS.startWait;
   let delayMs = 2_000;

@@ -340,6 +340,36 @@ test("tools of a failed or removed server stay until the list is renewed, and an
   expect(ids(catalog)).toEqual(["mcp__stays__three", "mcp__failing__one"]);
 });
 
+test("a server that was removed stays so with the tools it gets later; one of them can be brought back", async () => {
+  const catalog = new SessionCatalog();
+  const slow = testSource("slow", ["one"]);
+  catalog.add(slow);
+  expect(catalog.removeTool("slow")).toMatchObject({ ok: true });
+  slow.tools.set([testTool("one"), testTool("delete_all")]);
+  catalog.renew();
+  expect(ids(catalog)).toEqual([]);
+  expect(catalog.why("slow/delete_all").text).toContain("the person removed it");
+  catalog.addTool("slow/delete_all");
+  expect(ids(catalog)).toEqual(["mcp__slow__delete_all"]);
+  catalog.setInclude("slow", "always");
+  expect(ids(catalog)).toEqual(["mcp__slow__delete_all", "mcp__slow__one"]);
+});
+
+test("a server that starts is waited for by the name its tools have, and by none that stands for nothing", async () => {
+  const catalog = new SessionCatalog();
+  const names = ["My Server (beta)", "Café", "Файловый сервер", "日本語"];
+  for (const name of names) {
+    const source = testSource(name, []);
+    source.state.set({ kind: "connecting", doing: "it is starting" });
+    catalog.add(source);
+  }
+  const offer = catalog.offer();
+  for (const name of ["mcp__My_Server_beta__run", "mcp__Cafe__run", "mcp__Failovyi_server__run"]) {
+    expect(offer.starting?.(name), name).toBeDefined();
+  }
+  expect(offer.starting?.("mcp____run")).toBeUndefined();
+});
+
 test("what is remembered of a server that failed is neither offered nor found", async () => {
   const catalog = new SessionCatalog();
   const offered = testSource("offered", ["read_mail"]);

@@ -104,7 +104,7 @@ test("below the cut: its rank, its score and what was needed", async () => {
   expect(search).toMatchObject({ query: "read file", rank: 2 });
   expect(search?.score).toBeLessThan(search?.cut ?? 0);
   expect(search?.matches.map(({ term }) => term)).toContain("read");
-  expect(text).toMatch(/it was number 2 with the score \d\.\d+; \d\.\d+ was needed\.$/);
+  expect(text).toMatch(/it was number 2 with the score \d\.\d+ \(by words alone\); \d\.\d+ was needed\.$/);
   expect(catalog.why("paint")).toMatchObject({
     kind: "below_cut",
     text: expect.stringContaining("Nothing in the last"),

@@ -172,10 +172,10 @@ function isDown({ source }: KnownTool, { offering: { book } }: CatalogState): bo
   return book.active.some((known) => known.source === source && known.isDown);
 }
 
-/** Empty where no embedder judged it. */
+/** Whether meaning had a part in it. */
 function byMeaning({ matches }: SearchHit): string {
   const meaning = matches.find(({ field }) => field === "meaning");
-  return meaning ? ` (${meaning.score.toFixed(2)} of it by meaning)` : "";
+  return meaning ? ` (${meaning.score.toFixed(2)} of it by meaning)` : " (by words alone)";
 }
 
 const READY: SourceState = { kind: "ready" };

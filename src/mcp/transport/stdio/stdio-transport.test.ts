@@ -108,6 +108,35 @@ describe("sending", () => {
     ).toEqual([1, 2, 3]);
   });
 
+  test.each([
+    ["short, all of them did not arrive", 10, [1, 2]],
+    ["long, only a request in the last line certainly did not arrive", 10_000, [2]],
+  ] as const)("of a write that failed and is %s", async (_, chars, unsent) => {
+    const { transport, ear, child } = fake();
+    transport.agreed({ era: "modern", protocolVersion: "2026-07-28" });
+    vi.spyOn(child.stdin, "write").mockImplementation((_text, done) => {
+      if (typeof done === "function") (done as (error: Error) => void)(new Error("EPIPE"));
+      return true;
+    });
+    transport.send({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { text: "x".repeat(chars / 10) } });
+    transport.send({ jsonrpc: "2.0", id: 2, method: "tools/call", params: { text: "x".repeat(chars) } });
+    await settle();
+    expect(ear.lost.map(({ id, loss }) => [id, loss.wasSent])).toEqual(unsent.map((id) => [id, false]));
+  });
+
+  test("a request that an answer of ours follows in a long write that failed may have arrived", async () => {
+    const { transport, ear, child } = fake();
+    transport.agreed({ era: "modern", protocolVersion: "2026-07-28" });
+    vi.spyOn(child.stdin, "write").mockImplementation((_text, done) => {
+      if (typeof done === "function") (done as (error: Error) => void)(new Error("EPIPE"));
+      return true;
+    });
+    transport.send(request(1));
+    transport.send({ jsonrpc: "2.0", id: 900, result: { text: "x".repeat(10_000) } });
+    await settle();
+    expect(ear.lost).toEqual([]);
+  });
+
   test.each(['"result":null', '"result":"text"', '"result":[]', '"error":null', '"error":7', '"x":1'])(
     "an answer that says nothing (%s) ends its request at once",
     async (body) => {
