@@ -1,7 +1,7 @@
 // The ACP agent: one line per method, each handed to the session room.
 import { type AgentApp, agent, methods, RequestError } from "@agentclientprotocol/sdk";
 import { type ErrorCode, TenonError, toTenonError } from "../base/errors.js";
-import { isJsonObject } from "../base/json/json.js";
+import { isJsonObject, type JsonObject } from "../base/json/json.js";
 import { readTraceContext } from "../base/ports/trace.js";
 import type { SessionAccess } from "./access.js";
 import {
@@ -30,6 +30,8 @@ import { listSessions, OpenSessions } from "./sessions.js";
 export interface PromisedSession {
   readonly id: string;
   readonly request: SessionRequest;
+  /** As they came. */
+  readonly params: JsonObject;
 }
 
 export interface AgentOptions {

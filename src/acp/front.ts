@@ -1,6 +1,6 @@
 // Answers `initialize`, and `session/new`s that come early, before the agent is loaded; then hands the stream over to it.
 import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
-import { isJsonObject } from "../base/json/json.js";
+import { isJsonObject, type JsonObject } from "../base/json/json.js";
 import type { World } from "../base/ports/world.js";
 import type { PromisedSession } from "./agent.js";
 import { introduction, type SetupCommand } from "./capabilities.js";
@@ -24,6 +24,8 @@ export interface FrontOptions extends WireStreams {
 }
 
 export interface FrontStream extends Stream {
+  /** The parameters of the client's `initialize`; undefined where it sent none, or none that could be answered. */
+  readonly initialize: JsonObject | undefined;
   /**
    * A message of the agent's own, past the SDK: behind all that was written to the stream before, and without the dozen of
    * promises the SDK makes for each. A promise when the client does not keep up.
@@ -89,7 +91,8 @@ export class Front {
 
   #openSession(id: unknown, params: unknown): void {
     try {
-      const promised = { request: readSessionRequest(params), id: this.#options.newSessionId() };
+      const request = readSessionRequest(params);
+      const promised = { request, id: this.#options.newSessionId(), params: isJsonObject(params) ? params : {} };
       this.#promised.push(promised);
       this.#options.onPromised?.(promised);
       const _meta = givenMeta(promised.request);
@@ -138,7 +141,9 @@ export class Front {
     const send = (message: object) => this.#wire.send(message);
     if (this.#replay) enqueue(this.#replay);
     else handOver();
-    this.#options.start({ readable, writable, send }, () => {
+    const params = this.#replay && "params" in this.#replay ? this.#replay.params : undefined;
+    const initialize = isJsonObject(params) ? params : undefined;
+    this.#options.start({ readable, writable, send, initialize }, () => {
       this.#isTaken = true;
       return this.#promised;
     });

@@ -3,9 +3,10 @@ import type * as agent from "./agent.js";
 
 export { HostAccess, type OpenedSession, type SessionAccess, type SessionHandle } from "./access.js";
 export type { AgentOptions, PromisedSession } from "./agent.js";
-export type { SetupCommand } from "./capabilities.js";
+export { abilitiesOf, type SetupCommand } from "./capabilities.js";
 export { Front, type FrontOptions, type FrontStream, messageSink } from "./front.js";
 export type { McpStatus, ToolSummary } from "./sessions.js";
+export { noticeUpdates } from "./to-client.js";
 
 /** The agent itself, loaded on first use: it brings the SDK with it, which `initialize` must not wait for. */
 export async function loadAgent(): Promise<typeof agent> {

@@ -138,7 +138,7 @@ function compactionText(event: CompactionEvent): string {
 }
 
 /** Where notices are not shown, warnings are calls that are over, and failures calls that failed before they could begin. */
-function noticeUpdates(
+export function noticeUpdates(
   severity: "info" | "warning" | "error",
   words: string,
   client: ClientAbilities,

@@ -6,7 +6,7 @@ import { type EffectiveConfig, loadConfig } from "../config/index.js";
 import { createRuntime } from "../index.js";
 import type { SessionHost } from "../session/index.js";
 import { nodeWorld } from "../world/index.js";
-import { chooseLog } from "./context.js";
+import { chooseLog } from "./log.js";
 import { configuredModels, providerVariables } from "./model.js";
 import { personalGrants, secretResolver, unaskedSecrets } from "./secrets.js";
 import { outputFiles } from "./server-output.js";

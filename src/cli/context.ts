@@ -5,15 +5,25 @@ import { isAbsolute, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { TenonError } from "../base/errors.js";
 import { defined } from "../base/json/defined.js";
-import { createLog, LOG_LEVELS, type Log, type LogLevel, type World } from "../base/ports/world.js";
+import type { World } from "../base/ports/world.js";
 import { type EffectiveConfig, loadConfig } from "../config/index.js";
 import { nodeWorld } from "../world/index.js";
+import { chooseLog } from "./log.js";
 import { type Keyring, systemKeyring, unaskedSecrets } from "./secrets.js";
 import { columnsOf, createPalette, mayColor, type Palette } from "./terminal/stream.js";
 import { renderTable, visible, visibleJson } from "./terminal/text.js";
 
+/** `--gateway`, and what belongs to it. */
+export interface GatewayChoice {
+  /** Unless given: the local one. */
+  readonly url?: string;
+  /** The full path of the file of `--token-file`. */
+  readonly tokenFile?: string;
+}
+
 /** The options of `tenon acp`. */
 export interface AcpOptions {
+  readonly gateway?: GatewayChoice;
   readonly model?: string;
   /** The full path of the directory of `--config`, which is in use already. */
   readonly config?: string;
@@ -130,13 +140,4 @@ async function ask(question: string): Promise<string | undefined> {
       reader.close();
     });
   });
-}
-
-/** TENON_LOG sets the level, `fallback` without it, and TENON_LOG_FILE the file. Never the standard output. */
-export function chooseLog(fallback: LogLevel): Log {
-  const wanted = LOG_LEVELS.find((level) => level === process.env["TENON_LOG"]) ?? fallback;
-  const path = process.env["TENON_LOG_FILE"];
-  const file = path ? nodeWorld().files.openAppend(path) : undefined;
-  const write = (line: string) => (file ? file.write(line) : process.stderr.write(line));
-  return createLog({ level: wanted, now: () => Date.now(), write });
 }

@@ -1,6 +1,8 @@
 // The limits of `cli`, each with its unit in the name and its reason beside it.
 
 export const CLI_LIMITS = {
+  /** The last words of a gateway that could not be started, in the notice about it. */
+  gatewayLogChars: 600,
   /** Time from a signal or end of input to the exit of the process. */
   shutdownMs: 3_000,
   /** Servers that a command connects to at the same time: each is a process that starts up. */

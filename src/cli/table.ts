@@ -28,8 +28,15 @@ const CONFIG = text(
 const ACP: Command = command({
   name: "acp",
   summary: "serve an ACP editor over stdio",
-  details: ["Editors start this themselves: tenon setup prints what to put into their configuration."],
+  details: [
+    "Editors start this themselves: tenon setup prints what to put into their configuration.",
+    "With --gateway, sessions live in a gateway and go on when the editor ends: in that of the address, with a token from --token-file or TENON_GATEWAY_TOKEN, or else in a local one, which is started if none runs.",
+  ],
+  arguments: [{ name: "URL", summary: "the gateway of --gateway, wss://… or ws://…", isOptional: true }],
   options: {
+    gateway: flag("let a gateway run the sessions: the one at URL, or that of this machine"),
+    "token-file": text("FILE", "the token for the gateway at URL, in a file only you can read", { completes: "file" }),
+    insecure: flag("allow ws:// to another machine, unencrypted"),
     config: CONFIG,
     "mcp-config": MCP_CONFIG,
     model: MODEL,
@@ -40,6 +47,7 @@ const ACP: Command = command({
     "tenon acp --trace /tmp/tenon.ndjson": "serves, and records every message in the file",
     "tenon acp --config ~/agents/work --mcp-config ~/agents/work-servers.json":
       "serves a second agent with servers and sessions of its own; paths must be full ones",
+    "tenon acp --gateway": "serves; sessions go on when the editor ends, and other clients can join them",
     "tenon acp --setup": "asks for a provider and its key, once",
   },
   load: async () => (await import("./commands/acp/options.js")).runAcpWithOptions,
@@ -74,11 +82,13 @@ const SETUP: Command = command({
   options: {
     json: JSON_OPTION,
     write: flag("write it into the editor's own file (zed, jetbrains, vscode)"),
+    gateway: flag("sessions go on when the editor ends: tenon acp --gateway"),
     file: text("FILE", "that file instead of the usual one", { completes: "file" }),
   },
   examples: {
     "tenon setup zed": "prints the entry, and the file it belongs into",
     "tenon setup zed --write": "puts it there",
+    "tenon setup zed --gateway --write": "puts it there, with sessions that outlive the editor",
   },
   load: async () => (await import("./commands/setup/setup.js")).runEditorSetup,
 });

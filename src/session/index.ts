@@ -19,7 +19,6 @@ export type {
 } from "./options.js";
 export type {
   AskedAs,
-  ClientName,
   ElicitQuestion,
   PermissionAnswer,
   PermissionChoice,
@@ -27,7 +26,6 @@ export type {
   SamplingAnswer,
   SamplingRequest,
   SessionPorts,
-  SessionState,
   TrustRequest,
 } from "./ports.js";
 export { isLogInable } from "./servers/server-login.js";

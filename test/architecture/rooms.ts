@@ -22,6 +22,7 @@ const EVERY_ROOM = [
   "session",
   "acp",
   "gateway",
+  "translator",
   "world",
   "index",
 ];
@@ -43,7 +44,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     types: ["mcp", "tools", "config", "engine"],
     packages: [ACP_SDK, "ws", "prom-client"],
   },
-  world: { rooms: ["base"], packages: ["@opentelemetry/api"], isWorldly: true },
+  translator: { rooms: ["base", "config", "gateway"] },
+  world: { rooms: ["base"], packages: ["@opentelemetry/api", "ws"], isWorldly: true },
   index: { rooms: ["base", "session", "config", "tools", "mcp", "models", "world"] },
   testing: { rooms: ["base", "mcp", "acp", "world"], packages: [ACP_SDK, "zod"], isWorldly: true },
   cli: { rooms: ["base", ...EVERY_ROOM, "testing"], isWorldly: true },

@@ -20,18 +20,25 @@ import { machineEnv } from "../../../world/index.js";
 import type { ComposeOptions } from "../../compose.js";
 import type { AcpOptions } from "../../context.js";
 import { exitAfter, onStopSignals, onUncaught } from "../../exit.js";
+import type { GatewayServing } from "./gateway.js";
 
 /** Runs until the client is gone or a signal comes; then leaves nothing behind. */
-export async function runAcp({ trace: path, config, ...options }: AcpOptions): Promise<void> {
+export async function runAcp({ trace: path, config, gateway, ...options }: AcpOptions): Promise<void> {
   const setup = setupCommand(config);
   const tracing = path === undefined ? undefined : await openTracing(path);
-  let closeAgent: () => Promise<void> = async () => {};
-  const stop = (code: number) => exitAfter(() => closeAgent(), code);
+  let closeAgent: Served["close"] = async () => {};
+  const stopping = new AbortController();
+  const stop = (code: number, isEditorGone = false) => {
+    if (!isEditorGone) stopping.abort();
+    exitAfter(() => closeAgent(isEditorGone), code);
+  };
   onStopSignals(stop);
   // A client may close our stderr and go on: what is logged is lost then, and nothing else.
   process.stderr.on("error", () => {});
   let tellSessions: (error: Error) => void = logUncaught;
   onUncaught((error) => tellSessions(error));
+  const promises = new Promises();
+  if (!gateway) promises.listen(beginJournal);
   const front = new Front({
     input: process.stdin,
     output: process.stdout,
@@ -39,10 +46,16 @@ export async function runAcp({ trace: path, config, ...options }: AcpOptions): P
     world: { after, soon },
     setup,
     newSessionId: () => uuidV7(Date.now(), (count) => crypto.getRandomValues(new Uint8Array(count))),
-    onPromised: beginJournal,
+    onPromised: (session) => promises.add(session),
     start: (stream, takePromised) => {
-      const serving = serve(stream, takePromised, { ...options, setup, ...defined({ trace: tracing?.trace }) });
-      closeAgent = async () => (await serving).close();
+      const serveHere = (given: FrontStream) => {
+        if (gateway) promises.listen(beginJournal);
+        return serve(given, takePromised, { ...options, setup, ...defined({ trace: tracing?.trace }) });
+      };
+      const eachPromised = (listen: (session: PromisedSession) => void) => promises.listen(listen);
+      const given = { stream, takePromised, eachPromised, serveHere, stopping: stopping.signal };
+      const serving = gateway ? throughGateway({ ...given, choice: gateway }) : serveHere(stream);
+      closeAgent = async (isEditorGone) => (await serving).close(isEditorGone);
       serving
         .then((served) => {
           tellSessions = (error) => served.tellSessions(error);
@@ -54,7 +67,28 @@ export async function runAcp({ trace: path, config, ...options }: AcpOptions): P
     },
   });
   process.on("exit", () => front.flush());
-  front.closed.then(() => stop(0)).catch(() => stop(1));
+  front.closed.then(() => stop(0, true)).catch(() => stop(1));
+}
+
+async function throughGateway(serving: GatewayServing): Promise<Served> {
+  const { serveThroughGateway } = await import("./gateway.js");
+  return await serveThroughGateway(serving);
+}
+
+/** The sessions that the front promised, for whoever is to open them. */
+class Promises {
+  readonly #made: PromisedSession[] = [];
+  #listener: ((session: PromisedSession) => void) | undefined;
+
+  add(session: PromisedSession): void {
+    this.#made.push(session);
+    this.#listener?.(session);
+  }
+
+  listen(listener: (session: PromisedSession) => void): void {
+    this.#listener = listener;
+    for (const session of this.#made) listener(session);
+  }
 }
 
 /** How this very program is started in a terminal to keep a key. */
@@ -90,8 +124,9 @@ function logUncaught({ stack, message }: Error): void {
   process.stderr.write(`tenon acp: uncaught: ${stack ?? message}\n`);
 }
 
-interface Served {
-  close(): Promise<void>;
+export interface Served {
+  /** `isEditorGone`: what it sent before is still to be done; otherwise the process ends now. */
+  close(isEditorGone: boolean): Promise<void>;
   /** Of an exception that nobody caught: which session it belongs to is not known, so all of them hear of it. */
   tellSessions(error: Error): void;
 }

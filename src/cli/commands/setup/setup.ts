@@ -9,9 +9,13 @@ import { type CommandContext, report } from "../../context.js";
 import { visibleLine } from "../../terminal/text.js";
 import { agentCommand, EDITORS, type FileRecipe, type Recipe, recipeFor } from "./editors.js";
 
-export const runEditorSetup: Run<Values<"json" | "write", "file">> = async ({ values, words }, context) => {
+const GATEWAY = "--gateway";
+
+export const runEditorSetup: Run<Values<"json" | "write" | "gateway", "file">> = async ({ values, words }, context) => {
   const editor = EDITORS.find((name) => name === words[0]) ?? "zed";
-  const recipe = recipeFor(editor, await agentCommand(context.world), context.world);
+  const { command, args } = await agentCommand(context.world);
+  const more = values.gateway === true ? [GATEWAY] : [];
+  const recipe = recipeFor(editor, { command, args: [...args, ...more] }, context.world);
   const given = values.file === undefined ? undefined : resolve(context.cwd, values.file);
   if (values.write !== true) show(recipe, given, values.json === true, context);
   else await write(recipe, given, values.json === true, context);
@@ -119,6 +123,12 @@ export function mergedText(
     if (value === undefined || key === "env") continue;
     // So are the options behind the words that start it.
     if (key === "args" && beginsWith(now, value)) continue;
+    const isAdded = Array.isArray(value) && value.at(-1) === GATEWAY && beginsWith(now, value.slice(0, -1));
+    if (key === "args" && isAdded && Array.isArray(now)) {
+      const rest = now.slice(value.length - 1);
+      if (!rest.includes(GATEWAY)) text = setValue(text, [...path, key], [...value, ...rest]);
+      continue;
+    }
     if (now === undefined || canonicalJson(now) !== canonicalJson(value)) text = setValue(text, [...path, key], value);
   }
   return { change: text === before ? "unchanged" : "updated", text };

@@ -1,0 +1,152 @@
+// `tenon acp --gateway`: the editor's sessions live in a gateway; where there is none to be had, in this process.
+import { spawn } from "node:child_process";
+import { closeSync, mkdirSync, openSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { abilitiesOf, type FrontStream, noticeUpdates, type PromisedSession } from "../../../acp/index.js";
+import { handled } from "../../../base/async/scope.js";
+import { defined } from "../../../base/json/defined.js";
+import { isJsonObject, type JsonValue } from "../../../base/json/json.js";
+import { messageOf } from "../../../base/message.js";
+import { VERSION } from "../../../base/version.js";
+import { possiblePaths } from "../../../config/index.js";
+import {
+  localGateway,
+  remoteLink,
+  sessionEnvironment,
+  Translator,
+  type TranslatorOptions,
+} from "../../../translator/index.js";
+import { nodeWorld, openWebSocket } from "../../../world/index.js";
+import type { GatewayChoice } from "../../context.js";
+import { CLI_LIMITS } from "../../limits.js";
+import { chooseLog } from "../../log.js";
+import type { Served } from "./acp.js";
+
+export interface GatewayServing {
+  readonly stream: FrontStream;
+  readonly takePromised: () => readonly PromisedSession[];
+  readonly choice: GatewayChoice;
+  /** Calls back for the sessions promised so far, and for each that follows. */
+  readonly eachPromised: (listen: (session: PromisedSession) => void) => void;
+  /** Runs the agent in this process. */
+  readonly serveHere: (stream: FrontStream) => Promise<Served>;
+  /** Aborts when this process is to end. */
+  readonly stopping: AbortSignal;
+}
+
+/** How long a gateway that this process started may be idle before it ends. */
+const IDLE_EXIT = "30m";
+
+export async function serveThroughGateway(serving: GatewayServing): Promise<Served> {
+  const { stream, choice, stopping } = serving;
+  const world = nodeWorld({ log: chooseLog("warn") });
+  const { stateDir } = possiblePaths(world.env);
+  const common = commonOptions(serving, world);
+  if (choice.url !== undefined) {
+    const open = remoteLink({ url: choice.url, ...defined({ tokenFile: choice.tokenFile }) }, { world, openWebSocket });
+    const gatewayName = `at ${new URL(choice.url).host}`;
+    return translate(serving, new Translator({ ...common, open, gatewayName, isLocal: false }));
+  }
+  if (stateDir === undefined || world.platform === "win32") {
+    const why = stateDir === undefined ? "no home directory is known" : "Windows has no local gateway yet";
+    return await serveWithout(serving, why);
+  }
+  const local = localGateway({
+    ...{ world, stateDir, openWebSocket, version: VERSION },
+    start: (signal) => startGateway(stateDir, signal),
+  });
+  const environment = (directories: readonly string[]) => sessionEnvironment(world, directories);
+  const gatewayName = "of this machine";
+  const translator = new Translator({ ...common, ...local, environment, gatewayName, isLocal: true });
+  const stop = () => handled(translator.close(), world.log, "stop connecting");
+  stopping.addEventListener("abort", stop, { once: true });
+  try {
+    await translator.connect();
+  } catch (error) {
+    await translator.close();
+    stopping.throwIfAborted();
+    return await serveWithout(serving, messageOf(error));
+  } finally {
+    stopping.removeEventListener("abort", stop);
+  }
+  return translate({ ...serving, stream }, translator);
+}
+
+type Common = Pick<TranslatorOptions, "world" | "initialize" | "send" | "notice" | "onConnected">;
+
+function commonOptions({ stream, takePromised }: GatewayServing, world: TranslatorOptions["world"]): Common {
+  return {
+    world,
+    initialize: stream.initialize ?? { protocolVersion: 1 },
+    send: stream.send,
+    notice: (level, text, capabilities) => noticeUpdates(level, text, abilities(capabilities)),
+    onConnected: () => takePromised(),
+  };
+}
+
+/** The capabilities as they came: what is not as it should be counts as absent. */
+function abilities(capabilities: JsonValue | undefined) {
+  const { session } = isJsonObject(capabilities) ? capabilities : {};
+  const notices = isJsonObject(session) && isJsonObject(session["notices"]) ? { notices: {} } : {};
+  return abilitiesOf({ session: notices });
+}
+
+function translate({ stream, eachPromised }: GatewayServing, translator: Translator): Served {
+  eachPromised(({ id, params }) => translator.promise([{ id, params }]));
+  translator.run();
+  read(stream, translator).catch(() => {}); // it ends with the editor, which the front tells
+  return {
+    close: (isEditorGone) => (isEditorGone ? translator.leave() : translator.close()),
+    tellSessions: (error) => translator.tell("error", `Tenon met an internal error and goes on: ${error.message}.`),
+  };
+}
+
+async function read({ readable, initialize, writable }: FrontStream, translator: Translator): Promise<void> {
+  let isReplayDue = initialize !== undefined;
+  for await (const message of readable) {
+    if (isReplayDue && "method" in message && "id" in message) {
+      // The editor has its answer, and the translator says it to the gateway itself.
+      isReplayDue = false;
+      await writable.getWriter().write({ jsonrpc: "2.0", id: message.id, result: {} });
+    } else if (isJsonObject(message)) translator.hear(message);
+  }
+}
+
+async function serveWithout({ stream, serveHere }: GatewayServing, reason: string): Promise<Served> {
+  const words = `The local gateway could not be used (${reason}). This session runs in the editor's own process and ends with it. tenon gateway status says more.`;
+  process.stderr.write(`tenon acp: ${words}\n`);
+  const told = new Set<string>();
+  const capabilities = abilities(stream.initialize?.["clientCapabilities"]);
+  // With the first update of each session: by then the editor knows it.
+  const send: FrontStream["send"] = (message) => {
+    const params = "params" in message ? message.params : undefined;
+    const sessionId = isJsonObject(params) ? params["sessionId"] : undefined;
+    if (typeof sessionId === "string" && !told.has(sessionId)) {
+      told.add(sessionId);
+      for (const update of noticeUpdates("warning", words, capabilities))
+        stream.send({ jsonrpc: "2.0", method: "session/update", params: { sessionId, update } })?.catch(() => {});
+    }
+    return stream.send(message);
+  };
+  return await serveHere({ ...stream, send });
+}
+
+/** In a session of its own, so that no signal of the editor's terminal reaches it. */
+async function startGateway(stateDir: string, signal: AbortSignal): Promise<string> {
+  const folder = join(stateDir, "gateway");
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const path = join(folder, "gateway.log");
+  const log = openSync(path, "a", 0o600);
+  const { size } = statSync(path);
+  const args = [process.argv[1] ?? "", "gateway", "run", "--local", "--idle-exit", IDLE_EXIT];
+  const child = spawn(process.execPath, args, { detached: true, cwd: "/", stdio: ["ignore", log, log] });
+  closeSync(log);
+  const ended = await new Promise<string>((resolve) => {
+    child.on("error", ({ message }) => resolve(message));
+    child.once("exit", (code, by) => resolve(`it ended with ${by ?? `code ${code ?? "?"}`}`));
+    signal.addEventListener("abort", () => resolve(""), { once: true });
+  });
+  child.unref();
+  const said = ended === "" ? "" : readFileSync(path).subarray(size).subarray(-CLI_LIMITS.gatewayLogChars).toString();
+  return said.trim() === "" ? ended : `${ended}: ${said.trim()}`;
+}

@@ -1,0 +1,30 @@
+// The limits of `translator`, each with its unit in the name and its reason beside it.
+
+export const TRANSLATOR_LIMITS = {
+  /** Between two attempts to reach the gateway again: at first it restarts, later the network is away. */
+  retry: { firstMs: 100, maxMs: 5_000, factor: 2 },
+  /** The person hears of a lost connection after this; most are back by then. */
+  noticeMs: 3_000,
+  /** Connecting and `initialize`, each. A local gateway takes milliseconds, one behind a slow network seconds. */
+  connectMs: 10_000,
+  /** How often the gateway is asked for a sign of life: a laptop that slept finds out within two of these. */
+  pingMs: 20_000,
+  /** One message of the gateway: as long as the longest it takes itself. */
+  messageMaxBytes: 33_554_432,
+  /** Messages to a gateway that does not read: with more, the connection counts as lost. */
+  pendingMaxBytes: 67_108_864,
+  /** Requests of the editor that wait for the gateway: a turn has one, an editor asks for a few lists besides. */
+  waitingRequests: { count: 256, chars: 67_108_864 },
+  /** Answers of the editor that are kept for questions the gateway may ask again. */
+  keptAnswers: 256,
+  /** A local gateway that was started listens by then, or the agent runs without it. */
+  startMs: 3_000,
+  /** How often a gateway that starts is looked for. */
+  startEveryMs: 25,
+  /** An older gateway that was asked to end is gone by then, or it is used as it is. */
+  replaceMs: 5_000,
+  /** What an editor sent just before its end still reaches the gateway, for this long. */
+  leaveMs: 2_500,
+  /** Of a configuration file that is searched for names of variables. */
+  configMaxBytes: 1_048_576,
+} as const;

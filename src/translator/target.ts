@@ -1,0 +1,85 @@
+// The gateway of `--gateway URL`: which addresses are taken, and where its token comes from.
+import { messageOf, TenonError } from "../base/errors.js";
+import { isLoopbackHost } from "../base/io/net-policy.js";
+import { defined } from "../base/json/defined.js";
+import type { OpenWebSocket } from "../base/ports/web-socket.js";
+import type { World } from "../base/ports/world.js";
+import type { OpenLink } from "./connection.js";
+import { TRANSLATOR_LIMITS } from "./limits.js";
+
+/** The path of ACP at a gateway. */
+const ACP_PATH = "/acp";
+const TOKEN_VARIABLE = "TENON_GATEWAY_TOKEN";
+
+export interface RemoteTarget {
+  readonly url: string;
+  /** The full path of the file of `--token-file`. */
+  readonly tokenFile?: string;
+}
+
+/** Throws `usage.invalid`. Nothing of the address is repeated where it may hold a secret. */
+export function checkGatewayUrl(text: string, { isInsecure }: { readonly isInsecure: boolean }): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || (url.protocol !== "ws:" && url.protocol !== "wss:")) {
+    throw misused("--gateway takes an address that begins with ws:// or wss://");
+  }
+  if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") {
+    throw misused(
+      "the address of --gateway must not have a user, a query or a fragment",
+      `A token is given by --token-file or ${TOKEN_VARIABLE}: addresses end up in logs.`,
+    );
+  }
+  if (url.protocol === "ws:" && !isInsecure && !isLoopbackHost(url.hostname)) {
+    throw misused(
+      `ws:// sends the token and the conversation to ${url.host} unencrypted`,
+      "Use wss://, a tunnel to this machine, or --insecure where the network itself is safe.",
+    );
+  }
+  if (url.pathname === "/") url.pathname = ACP_PATH;
+  return url.href;
+}
+
+/** The token is read for every connection: one that was renewed is used without a restart. */
+export function remoteLink(
+  { url, tokenFile }: RemoteTarget,
+  { world, openWebSocket }: { readonly world: Pick<World, "env" | "files">; readonly openWebSocket: OpenWebSocket },
+): OpenLink {
+  return async (listener, signal) => {
+    const token = tokenFile === undefined ? world.env[TOKEN_VARIABLE]?.trim() : await tokenIn(world, tokenFile);
+    const headers = token ? { authorization: `Bearer ${token}` } : undefined;
+    return await openWebSocket({ url, ...LINK_LIMITS, ...defined({ headers }) }, listener, signal);
+  };
+}
+
+/** Over the unix socket the file's permissions say who may connect. */
+export function localLink(socketPath: string, openWebSocket: OpenWebSocket): OpenLink {
+  const target = { url: `ws://localhost${ACP_PATH}`, socketPath, ...LINK_LIMITS };
+  return async (listener, signal) => await openWebSocket(target, listener, signal);
+}
+
+const LINK_LIMITS = {
+  maxMessageBytes: TRANSLATOR_LIMITS.messageMaxBytes,
+  connectMs: TRANSLATOR_LIMITS.connectMs,
+  pingMs: TRANSLATOR_LIMITS.pingMs,
+};
+
+async function tokenIn({ files }: Pick<World, "files">, path: string): Promise<string> {
+  const found = await files.find(path).catch((error: unknown) => {
+    throw unreadable(`the file of --token-file cannot be read: ${messageOf(error)}`);
+  });
+  if (found?.kind !== "file") throw unreadable(`the file of --token-file is not there: ${path}`);
+  if ((found.mode & 0o077) !== 0) {
+    throw unreadable(`the file of --token-file can be read by other users: ${path}`, `Run chmod 600 ${path}.`);
+  }
+  const token = (await files.readText(path)).trim();
+  if (!/^[\x21-\x7e]{1,4096}$/u.test(token)) throw unreadable(`the file of --token-file holds no token: ${path}`);
+  return token;
+}
+
+function unreadable(message: string, hint = "Nothing was sent."): TenonError {
+  return new TenonError("config.unreadable", message, { hint });
+}
+
+function misused(message: string, hint = ""): TenonError {
+  return new TenonError("usage.invalid", message, { hint });
+}

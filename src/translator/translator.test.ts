@@ -1,0 +1,417 @@
+// The editor never notices that connections break: it sees the log, in order, once; what it asked is answered once.
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { type Fault, type Message, ScriptedGateway, type ScriptedGatewayOptions } from "../../test/scripted-gateway.js";
+import type { JsonObject } from "../base/json/json.js";
+import { WebSocketRefusal } from "../base/ports/web-socket.js";
+import { fakeWorld } from "../testing/index.js";
+import { TRANSLATOR_LIMITS } from "./limits.js";
+import { Translator, type TranslatorOptions } from "./translator.js";
+
+const INITIALIZE = {
+  protocolVersion: 1,
+  clientInfo: { name: "zed", title: "Zed" },
+  clientCapabilities: { terminal: true },
+};
+
+function stage(options: Omit<ScriptedGatewayOptions, "world"> = {}, more: Partial<TranslatorOptions> = {}) {
+  const world = fakeWorld();
+  const gateway = new ScriptedGateway({ world, ...options });
+  const sent: Message[] = [];
+  /** What the editor does with a request. */
+  let onRequest: (message: Message) => void = () => {};
+  const translator = new Translator({
+    world,
+    open: gateway.open,
+    gatewayName: "of the test",
+    isLocal: true,
+    initialize: INITIALIZE,
+    send: (raw) => {
+      const message: Message = JSON.parse(JSON.stringify(raw));
+      sent.push(message);
+      if (message.method !== undefined && message.id !== undefined) onRequest(message);
+      return undefined;
+    },
+    notice: (_level, text) => [{ sessionUpdate: "notice", title: text }],
+    ...more,
+  });
+  let ids = 0;
+  const ask = (method: string, params: JsonObject) => {
+    const id = `editor-${++ids}`;
+    translator.hear({ jsonrpc: "2.0", id, method, params });
+    return id;
+  };
+  const answers = (id: string) => sent.filter((message) => message.id === id && message.method === undefined);
+  /** Lets time pass until the request has its answer. */
+  const answerTo = async (id: string, withinMs = 60_000): Promise<Message> => {
+    for (let passed = 0; passed < withinMs && answers(id).length === 0; passed += 10) await world.advance(10);
+    const [answer] = answers(id);
+    if (!answer) throw new Error(`no answer to ${id}`);
+    return answer;
+  };
+  const updates = () => sent.flatMap(({ method, params }) => (method === "session/update" ? [params] : []));
+  const texts = () => updates().flatMap(({ update }) => update.content?.text ?? []);
+  const notices = () => updates().flatMap(({ update }) => (update.sessionUpdate === "notice" ? [update.title] : []));
+  const newSession = async () => {
+    const answer = await answerTo(ask("session/new", { cwd: "/p", mcpServers: [{ name: "s", command: "x" }] }));
+    return answer.result?.sessionId ?? "";
+  };
+  const prompt = (sessionId: string, text = "hello") =>
+    ask("session/prompt", { sessionId, prompt: [{ type: "text", text }] });
+  return {
+    ...{ world, gateway, translator, sent, ask, answers, answerTo, updates, texts, notices, newSession, prompt },
+    onRequest: (listen: (message: Message) => void) => {
+      onRequest = listen;
+    },
+  };
+}
+
+/** All that the log has for its own client, in order. */
+function shown(gateway: ScriptedGateway, sessionId: string, isLoaded = false): string[] {
+  return gateway
+    .session(sessionId)
+    .log.filter(({ by }) => isLoaded || by === undefined)
+    .flatMap(({ updates }) => updates.map((update) => textOf(update)));
+}
+
+function textOf(update: object): string {
+  const { content }: { content?: { text?: string } } = update;
+  return content?.text ?? "";
+}
+
+test("a prompt goes through, with an id of its own, and its updates come before its answer", async () => {
+  const { translator, gateway, newSession, prompt, answerTo, texts, sent } = stage();
+  translator.run();
+  const session = await newSession();
+  const id = prompt(session);
+  expect((await answerTo(id)).result).toMatchObject({ stopReason: "end_turn" });
+  expect(texts()).toEqual(shown(gateway, session));
+  expect(sent.at(-1)).toMatchObject({ id });
+  expect(gateway.ran).toHaveLength(1);
+  await translator.close();
+});
+
+test("whatever breaks when: the editor sees the log once and in order, and every prompt runs and is answered once", async () => {
+  const faults = fc.array(fc.tuple(fc.nat(25), fc.constantFrom<Fault>("lose", "cut", "twice")), { maxLength: 8 });
+  await fc.assert(
+    fc.asyncProperty(faults, fc.boolean(), async (plan, isQuestioned) => {
+      const left = [...plan];
+      let count = 0;
+      const fault = ({ method }: Message): Fault => {
+        const [next] = left;
+        // A file that is asked for twice is two requests: the protocol cannot tell.
+        if (!next || count++ < next[0] || method === "fs/read_text_file") return "deliver";
+        left.shift();
+        count = 0;
+        return next[1];
+      };
+      const steps = [
+        "text",
+        "tool",
+        ...(isQuestioned ? (["question"] as const) : []),
+        "file",
+        "moment",
+        "text",
+      ] as const;
+      const run = stage({ fault, steps });
+      const { translator, gateway, newSession, prompt, answerTo, answers, texts, sent, world } = run;
+      run.onRequest(({ id, method }) => {
+        const result = method === "session/request_permission" ? { outcome: "allowed" } : { content: "" };
+        world.after(30, () => translator.hear({ jsonrpc: "2.0", id: id ?? null, result }));
+      });
+      translator.run();
+      const session = await newSession();
+      const ids = [];
+      for (const text of ["one", "two"]) {
+        const id = prompt(session, text);
+        ids.push(id);
+        expect((await answerTo(id)).result).toMatchObject({ stopReason: "end_turn" });
+        // The answer comes after everything of its turn.
+        expect(texts().filter((words) => !words.startsWith("moment"))).toEqual(shown(gateway, session));
+      }
+      await world.advance(10_000);
+      for (const id of ids) expect(answers(id)).toHaveLength(1);
+      expect(gateway.ran).toHaveLength(2);
+      expect(new Set(gateway.ran).size).toBe(2);
+      const asked = sent.filter(({ method }) => method === "session/request_permission");
+      expect(asked).toHaveLength(isQuestioned ? 2 : 0);
+      expect(texts().filter((words) => !words.startsWith("moment"))).toEqual(shown(gateway, session));
+      await translator.close();
+      expect(world.clock.pendingTimers).toBe(0);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("a load that breaks goes on where it was, with the person's own words", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.nat(12), { maxLength: 4 }), async (cuts) => {
+      const left = [...cuts];
+      let count = 0;
+      let isLoading = false;
+      const fault = (): Fault => {
+        const [next] = left;
+        if (!isLoading || next === undefined || count++ < next) return "deliver";
+        left.shift();
+        count = 0;
+        return "cut";
+      };
+      const { translator, gateway, newSession, prompt, answerTo, ask, sent, texts } = stage({ fault });
+      translator.run();
+      const session = await newSession();
+      await answerTo(prompt(session, "one"));
+      sent.length = 0;
+      isLoading = true;
+      const load = ask("session/load", { sessionId: session, cwd: "/p", mcpServers: [] });
+      await answerTo(load);
+      expect(texts()).toEqual(shown(gateway, session, true));
+      expect(sent.at(-1)).toMatchObject({ id: load });
+      await translator.close();
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test("what was declared is declared again when the session is resumed, with the same identity", async () => {
+  const { translator, gateway, newSession, world, ask, answerTo } = stage();
+  translator.run();
+  const session = await newSession();
+  await answerTo(ask("_tenon/session/set_mcp_servers", { sessionId: session, mcpServers: [{ name: "other" }] }));
+  gateway.received.length = 0;
+  gateway.cutAll();
+  await world.advance(200);
+  const [initialize, resume] = gateway.received;
+  expect(initialize?.params._meta.tenon.client).toEqual({ name: "Zed", id: "client-1", key: "key-1" });
+  expect(resume).toMatchObject({
+    method: "session/resume",
+    params: { sessionId: session, cwd: "/p", mcpServers: [{ name: "other" }], _meta: { tenon: { after: 0 } } },
+  });
+  await translator.close();
+});
+
+test("the editor's answer to a question is given to the gateway that asks again", async () => {
+  const run = stage({ steps: ["question"] });
+  const { translator, gateway, newSession, prompt, answerTo, world, sent } = run;
+  translator.run();
+  const session = await newSession();
+  const id = prompt(session);
+  await world.advance(100);
+  const asked = sent.filter(({ method }) => method === "session/request_permission");
+  expect(asked).toHaveLength(1);
+  gateway.isDown = true;
+  gateway.cutAll();
+  await world.advance(1_000);
+  translator.hear({ jsonrpc: "2.0", id: asked[0]?.id ?? null, result: { outcome: "allowed" } });
+  gateway.isDown = false;
+  await answerTo(id);
+  expect(sent.filter(({ method }) => method === "session/request_permission")).toHaveLength(1);
+  expect(run.texts().at(-1)).toContain('answered {"outcome":"allowed"}');
+  await translator.close();
+});
+
+test("a question that was answered elsewhere meanwhile is taken off the screen", async () => {
+  const { translator, gateway, newSession, prompt, world, sent } = stage({ steps: ["question"] });
+  translator.run();
+  const session = await newSession();
+  prompt(session);
+  await world.advance(100);
+  const [asked] = sent.filter(({ method }) => method === "session/request_permission");
+  gateway.isDown = true;
+  gateway.cutAll();
+  for (const question of gateway.session(session).questions) question.answer = "by somebody else";
+  await world.advance(1_000);
+  gateway.isDown = false;
+  await world.advance(6_000);
+  expect(sent).toContainEqual(
+    expect.objectContaining({ method: "$/cancel_request", params: { requestId: asked?.id } }),
+  );
+  translator.hear({ jsonrpc: "2.0", id: asked?.id ?? null, result: { outcome: "late" } });
+  await world.advance(100);
+  expect(JSON.stringify(gateway.session(session).log)).not.toContain("late");
+  await translator.close();
+});
+
+test("an answer about files that comes after the connection broke has no effect", async () => {
+  const { translator, gateway, newSession, prompt, world, sent } = stage({ steps: ["file", "text"] });
+  translator.run();
+  const session = await newSession();
+  prompt(session);
+  await world.advance(30);
+  const [asked] = sent.filter(({ method }) => method === "fs/read_text_file");
+  gateway.cutAll();
+  await world.advance(300);
+  const before = gateway.received.length;
+  translator.hear({ jsonrpc: "2.0", id: asked?.id ?? null, result: { content: "x" } });
+  await world.advance(100);
+  expect(gateway.received.length).toBe(before);
+  await translator.close();
+});
+
+test("the person is told after three seconds, and when the connection is back; requests wait meanwhile", async () => {
+  const { translator, gateway, newSession, prompt, answerTo, world, notices } = stage();
+  translator.run();
+  const session = await newSession();
+  gateway.isDown = true;
+  gateway.cutAll();
+  const id = prompt(session);
+  await world.advance(TRANSLATOR_LIMITS.noticeMs - 10);
+  expect(notices()).toEqual([]);
+  await world.advance(20);
+  expect(notices()).toEqual([expect.stringContaining("no connection to the gateway of the test (nobody listens)")]);
+  gateway.isDown = false;
+  await answerTo(id);
+  expect(notices()).toHaveLength(2);
+  expect(gateway.ran).toHaveLength(1);
+  await translator.close();
+});
+
+test("a prompt that is cancelled without a connection is over for the editor, and cancelled at the gateway later", async () => {
+  const { translator, gateway, newSession, prompt, answers, world } = stage({ steps: Array(500).fill("text") });
+  translator.run();
+  const session = await newSession();
+  const id = prompt(session);
+  await world.advance(50);
+  gateway.isDown = true;
+  gateway.cutAll();
+  translator.hear({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId: session } });
+  expect(answers(id)).toMatchObject([{ result: { stopReason: "cancelled" } }]);
+  gateway.isDown = false;
+  await world.advance(5_000);
+  expect(gateway.session(session).isCancelled).toBe(true);
+  expect(answers(id)).toHaveLength(1);
+  const never = prompt(session);
+  gateway.cutAll();
+  await translator.close();
+  expect(answers(never)).toEqual([]);
+});
+
+test("what is not idempotent is not sent again, and the editor hears that it may have had its effect", async () => {
+  const fault = ({ method }: Message): Fault => (method === "session/fork" ? "cut" : "deliver");
+  const { translator, newSession, ask, answerTo, gateway } = stage({ fault });
+  translator.run();
+  const session = await newSession();
+  const { error } = await answerTo(ask("session/fork", { sessionId: session, cwd: "/p" }));
+  expect(error).toMatchObject({ code: -32603, message: expect.stringContaining("may have had its effect") });
+  expect(gateway.received.filter(({ method }) => method === "session/fork")).toHaveLength(1);
+  await translator.close();
+});
+
+test("a delete whose answer was lost is no failure; a close without a connection needs no gateway", async () => {
+  let cuts = 1;
+  const fault = ({ result }: Message): Fault =>
+    result?.method === "session/delete" && cuts-- > 0 ? "lose" : "deliver";
+  const { translator, newSession, ask, answerTo, answers, gateway, world } = stage({ fault });
+  translator.run();
+  const [one, other] = [await newSession(), await newSession()];
+  const id = ask("session/delete", { sessionId: one });
+  await world.advance(1);
+  gateway.failures.set("session/delete", [{ code: -32002, message: "gone" }]);
+  expect(await answerTo(id)).toMatchObject({ result: {} });
+  gateway.isDown = true;
+  gateway.cutAll();
+  await world.advance(10);
+  expect(answers(ask("session/close", { sessionId: other }))).toMatchObject([{ result: {} }]);
+  await translator.close();
+});
+
+test("joining is tried again while that may help; a session that is gone ends what waits for it", async () => {
+  const { translator, gateway, newSession, prompt, answerTo, world, notices } = stage({
+    steps: Array(50).fill("text"),
+  });
+  translator.run();
+  const session = await newSession();
+  const id = prompt(session);
+  await world.advance(50);
+  const busy = { code: -32600, message: "another process has it" };
+  gateway.failures.set("session/resume", [busy, busy, { code: -32002, message: "no such session" }]);
+  gateway.cutAll();
+  expect((await answerTo(id)).error).toEqual({ code: -32002, message: "no such session" });
+  expect(gateway.received.filter(({ method }) => method === "session/resume")).toHaveLength(3);
+  expect(notices()).toEqual([expect.stringContaining("cannot be continued: no such session")]);
+  await translator.close();
+});
+
+test("a promised session is opened under its id, also when the first attempt never arrived", async () => {
+  let cuts = 2;
+  const fault = ({ method }: Message, direction: "in" | "out"): Fault =>
+    method === "session/new" && direction === "in" && cuts-- > 0 ? "lose" : "deliver";
+  const { translator, gateway, prompt, answerTo } = stage({ fault });
+  translator.promise([{ id: "promised-1", params: { cwd: "/p", mcpServers: [] } }]);
+  translator.run();
+  await answerTo(prompt("promised-1"));
+  expect([...gateway.sessions.keys()]).toEqual(["promised-1"]);
+  await translator.close();
+});
+
+test("a gateway that refuses the token: everything is answered with that, until it takes it", async () => {
+  let isRefusing = true;
+  const gate = stage();
+  const open: TranslatorOptions["open"] = async (listener) => {
+    if (isRefusing) throw new WebSocketRefusal(401, "");
+    return await gate.gateway.open(listener);
+  };
+  const { translator, ask, answerTo, answers, world } = stage({}, { open, isLocal: false });
+  const waiting = ask("session/list", {});
+  translator.run();
+  expect((await answerTo(waiting)).error).toMatchObject({ code: -32003, message: expect.stringContaining("HTTP 401") });
+  const later = ask("session/list", {});
+  expect(answers(later)).toMatchObject([{ error: { code: -32003 } }]);
+  isRefusing = false;
+  await world.advance(6_000);
+  expect(await answerTo(ask("session/list", {}))).toMatchObject({ result: { method: "session/list" } });
+  // The editor's files and terminals are on another machine than the session.
+  expect(gate.gateway.received[0]?.params.clientCapabilities).toEqual({});
+  await translator.close();
+});
+
+test("requests that wait are bounded, and one that never left can be taken back", async () => {
+  const { translator, gateway, ask, answers } = stage();
+  gateway.isDown = true;
+  translator.run();
+  const first = ask("session/list", {});
+  for (let count = 1; count < TRANSLATOR_LIMITS.waitingRequests.count; count++) ask("session/list", {});
+  expect(answers(ask("session/list", {}))).toMatchObject([{ error: { code: -32603 } }]);
+  translator.hear({ jsonrpc: "2.0", method: "$/cancel_request", params: { requestId: first } });
+  expect(answers(first)).toMatchObject([{ error: { code: -32800 } }]);
+  await translator.close();
+});
+
+test.each([
+  [{}, { code: -32600 }],
+  [{ jsonrpc: "2.0", id: {}, method: "x" }, { code: -32600 }],
+  [{ jsonrpc: "1.0", id: 1, method: "x" }, { code: -32600 }],
+])("what is no message is refused: %j", async (message, error) => {
+  const { translator, sent } = stage();
+  translator.run();
+  translator.hear(message);
+  expect(sent).toMatchObject([{ id: null, error }]);
+  await translator.close();
+});
+
+test("the environment of a session's directory is sent before the session, and initialize of the editor tells no keys", async () => {
+  const environment = async (directories: readonly string[]) => ({ PATH: "/bin", DIRECTORIES: directories.join(":") });
+  const { translator, gateway, newSession, ask, answerTo } = stage({}, { environment });
+  translator.run();
+  await newSession();
+  const [first, again, opened] = gateway.received;
+  expect(first?.params._meta.tenon.env).toEqual({ PATH: "/bin", DIRECTORIES: "" });
+  expect(again?.params._meta.tenon.env).toEqual({ PATH: "/bin", DIRECTORIES: "/p" });
+  expect(opened?.method).toBe("session/new");
+  const { result } = await answerTo(ask("initialize", { protocolVersion: 1 }));
+  expect(JSON.stringify(result)).not.toContain("key-");
+  await translator.close();
+});
+
+test("an editor that leaves at once has sent what it sent", async () => {
+  const { translator, gateway, ask, prompt, world } = stage();
+  translator.promise([{ id: "promised-1", params: { cwd: "/p" } }]);
+  prompt("promised-1");
+  ask("session/list", {});
+  translator.run();
+  const leaving = translator.leave();
+  await world.advance(100);
+  await leaving;
+  expect(gateway.ran).toHaveLength(1);
+  expect(gateway.received.map(({ method }) => method)).toContain("session/list");
+  expect(gateway.connections.size).toBe(0);
+});
