@@ -2,4 +2,4 @@
 export { sessionEnvironment } from "./environment.js";
 export { localGateway } from "./local-gateway.js";
 export { checkGatewayUrl, remoteLink } from "./target.js";
-export { type PromisedId, Translator, type TranslatorOptions } from "./translator.js";
+export { Translator, type TranslatorOptions } from "./translator.js";

@@ -64,3 +64,16 @@ test("a byte order mark moves nothing", () => {
   const { text } = mergedText(`\ufeff${before}`, RECIPE, "f");
   expect(text).toBe(`\ufeff${mergedText(before, RECIPE, "f").text}`);
 });
+
+test.each([
+  [["acp"], ["acp", "--gateway"], "updated"],
+  [["acp", "--trace", "/t"], ["acp", "--gateway", "--trace", "/t"], "updated"],
+  [["acp", "--trace", "/t", "--gateway"], ["acp", "--trace", "/t", "--gateway"], "unchanged"],
+  [["other"], ["acp", "--gateway"], "updated"],
+])("--gateway is added to the words %j, which stay", (before, after, change) => {
+  const settings = JSON.stringify({ agent_servers: { Tenon: { ...RECIPE.entry, args: before } } });
+  const entry = { ...RECIPE.entry, args: ["acp", "--gateway"] };
+  const merged = mergedText(settings, { ...RECIPE, entry }, "f");
+  expect(merged.change).toBe(change);
+  expect(parseDocument(merged.text).value).toEqual({ agent_servers: { Tenon: { ...entry, args: after } } });
+});
