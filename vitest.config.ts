@@ -1,9 +1,14 @@
 // Three projects: unit tests beside the code, integration tests of its parts together, and scenarios that drive the built product.
 import { defineConfig } from "vitest/config";
+import { LongestFirst } from "./scripts/lib/longest-first.js";
+
+/** Scenarios wait for processes more than they compute. */
+const WORKERS = Number(process.env["TENON_TEST_WORKERS"] ?? 3);
 
 export default defineConfig({
   test: {
     globalSetup: ["scripts/lib/vitest-workers.ts"],
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
@@ -23,16 +28,18 @@ export default defineConfig({
           isolate: false,
           testTimeout: 120_000,
           hookTimeout: 120_000,
-          maxWorkers: 3, // as the scenarios, which run in the same process pool
+          maxWorkers: WORKERS,
         },
       },
       {
         test: {
           name: "scenarios",
           include: ["test/scenarios/**/*.test.ts"],
+          isolate: false,
+          restoreMocks: true,
           testTimeout: 120_000,
           hookTimeout: 120_000,
-          maxWorkers: 3, // they wait for processes more than they compute
+          maxWorkers: WORKERS,
         },
       },
     ],

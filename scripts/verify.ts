@@ -5,7 +5,7 @@ import { checkSteps } from "./lib/check-steps.js";
 import { Ledger } from "./lib/ledger.js";
 import { ensurePeers, node24Path } from "./lib/peers.js";
 import { ROOT, run, seconds } from "./lib/run.js";
-import { shareOf, turnOfCommit } from "./lib/share.js";
+import { groupOf, shareOf, turnOfCommit } from "./lib/share.js";
 import { ensureSystemPackages } from "./lib/system-packages.js";
 import { runVitest } from "./lib/vitest.js";
 
@@ -13,41 +13,54 @@ const start = performance.now();
 const ledger = new Ledger();
 
 /** They depend on Node itself, in the test's own process: it is vitest that another Node has to run. */
-const IN_PROCESS = [
-  ...["providers-answers", "providers-cancel", "providers-errors", "providers-long", "providers-schemas"],
-  ...["providers-usage", "library", "sandbox-probes"],
-].map((name) => `test/integration/${name}.test.ts`);
+const IN_PROCESS = ["library", "providers-answers", "sandbox-probes"];
+
+/** Files and what each commit runs of them: one group, so that no commit has all the long ones. */
+type Groups = readonly [readonly string[], ...(readonly string[])[]];
+
+/** The same, and longer. Beside the longest group of `LONG` stands the shortest. */
+const LONG_IN_PROCESS: Groups = [
+  ["providers-long"],
+  ["providers-cancel", "providers-usage"],
+  ["providers-errors", "providers-schemas"],
+];
 
 /** They are about the scripts of this tree, which no other Node runs. */
 const OF_THIS_TREE = ["conformance", "walls"].map((name) => `test/scenarios/${name}.test.ts`);
 
-/** `npm run verify:all`: every scenario on both Nodes, which takes longer than CI has. */
+/** `npm run verify:all`: every scenario with all of its cases on both Nodes, which takes longer than CI has. */
 const isWhole = process.argv.includes("--all");
+if (isWhole) process.env["TENON_ALL_CASES"] = "1";
 
-/** Files of a minute and more, most of it spent on many cases of one kind. */
-const LONG = ["acp-check", "docs", "matrix"].map((name) => `test/scenarios/${name}.test.ts`);
+/** Files that spend most of a minute on many cases of one kind, or on measuring. */
+const LONG: Groups = [["docs"], ["acp-check", "acp-fuzz"], ["acp-load", "matrix", "providers-long"]];
+
+/** Vitest's exclusion of a file, whichever project it belongs to. */
+const excluded = (name: string) => ["--exclude", `**/${name}.test.ts`];
 
 async function notThisTime(): Promise<readonly string[]> {
-  const now = shareOf(LONG, { always: [], parts: 2, turn: await turnOfCommit() });
-  return LONG.filter((file) => !now.includes(file));
+  const now = groupOf(LONG, await turnOfCommit());
+  return LONG.flat().filter((name) => !now.includes(name));
 }
 
 async function scenarios(name: string): Promise<void> {
   if (ledger.hasFailed("build")) return ledger.skip(name, "build failed");
   const env = { ...process.env, TENON_TEST_NODE: process.execPath };
   // The step of that name runs all of it; of the longest files each commit runs a part.
-  const skipped = ["test/scenarios/conformance.test.ts", ...(isWhole ? [] : await notThisTime())];
-  const left = skipped.flatMap((file) => ["--exclude", file]);
+  const left = ["conformance", ...(isWhole ? [] : await notThisTime())].flatMap(excluded);
   await ledger.record(name, `the built product, run by ${process.version}`, () =>
     runVitest(name, ["--project", "scenarios", "--project", "integration", ...left], { env }),
   );
 }
 
+/** Runs beside the scenarios, which take all but one of the workers that two cores keep busy. */
+const BESIDE = { ...process.env, TENON_TEST_WORKERS: "1" };
+
 async function scenariosOn(name: string, node: string): Promise<void> {
   if (ledger.hasFailed("build")) return ledger.skip(name, "build failed");
   const files = await filesFor();
   await ledger.record(name, `the built product, run by ${node}: ${files.length} files`, () =>
-    runVitest(name, ["--project", "scenarios", ...files], { env: { ...process.env, TENON_TEST_NODE: node } }),
+    runVitest(name, ["--project", "scenarios", ...files], { env: { ...BESIDE, TENON_TEST_NODE: node } }),
   );
 }
 
@@ -69,9 +82,11 @@ async function filesFor(): Promise<readonly string[]> {
 async function inProcess(name: string, node: string): Promise<void> {
   if (ledger.hasFailed("build")) return ledger.skip(name, "build failed");
   const path = [dirname(node), process.env["PATH"] ?? ""].join(delimiter);
-  const env = { ...process.env, PATH: path, TENON_TEST_NODE: node };
-  await ledger.record(name, `the library, in a process of ${node}`, () =>
-    runVitest(name, ["--project", "integration", ...IN_PROCESS], { env }),
+  const env = { ...BESIDE, PATH: path, TENON_TEST_NODE: node };
+  const long = isWhole ? LONG_IN_PROCESS.flat() : groupOf(LONG_IN_PROCESS, await turnOfCommit());
+  const files = [...IN_PROCESS, ...long].map((file) => `test/integration/${file}.test.ts`);
+  await ledger.record(name, `the library, in a process of ${node}: ${files.length} files`, () =>
+    runVitest(name, ["--project", "integration", ...files], { env }),
   );
 }
 
@@ -100,13 +115,16 @@ const conformance = (through: "connections" | "acp", what: string) =>
   });
 const other = node24Path();
 if (other === undefined) ledger.skip("scenarios-24", "no Node 24 for this platform; name one in TENON_NODE24");
+async function onOtherNode(node: string): Promise<void> {
+  await inProcess("in-process-24", node);
+  await scenariosOn("scenarios-24", node);
+}
 await Promise.all([
   scenarios("scenarios"),
   conformance("connections", "MCP's own suite for clients, without what is expected to fail")
     .then(() => conformance("acp", "a sample of it through tenon acp"))
-    .then(() => (other === undefined ? undefined : inProcess("in-process-24", other))),
+    .then(() => (other === undefined ? undefined : onOtherNode(other))),
 ]);
-if (other !== undefined) await scenariosOn("scenarios-24", other);
 
 const { passed, failed, skipped } = ledger.total;
 console.log(`\n${seconds(performance.now() - start)} in all${skipped > 0 ? `, ${skipped} tests skipped` : ""}`);

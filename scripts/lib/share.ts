@@ -21,6 +21,11 @@ export function shareOf(names: readonly string[], { always, parts, turn }: Share
   return names.filter((name) => always.includes(name) || numberOf(name) % parts === chosen);
 }
 
+/** One of a few groups, so that no commit runs two of them. */
+export function groupOf<T>(groups: readonly [T, ...T[]], turn: string): T {
+  return groups[numberOf(turn) % groups.length] ?? groups[0];
+}
+
 function numberOf(text: string): number {
   return createHash("sha256").update(text).digest().readUInt32BE(0);
 }

@@ -60,9 +60,9 @@ const FOUND_BY: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * Each fault takes seconds. One run tries a third of them, which third goes by the Node that is tested and by the day, and
- * TENON_ALL_FAULTS all of them.
+ * TENON_ALL_CASES all of them.
  */
-const PARTS = process.env["TENON_ALL_FAULTS"] === undefined ? 3 : 1;
+const PARTS = process.env["TENON_ALL_CASES"] === undefined ? 3 : 1;
 const part = (Math.floor(Date.now() / 86_400_000) + (agentNode() === process.execPath ? 0 : 1)) % PARTS;
 
 /** They mostly wait: for what must not come, or no longer be there. */

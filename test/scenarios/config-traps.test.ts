@@ -14,15 +14,18 @@ interface Visit {
 /** Opens the repository in every way there is, with a person who never says yes, and with nobody at all. */
 async function expectInert(bench: ConfigBench, { cwd = bench.project, env = {} }: Visit = {}): Promise<void> {
   const before = bench.deeds;
-  const { code, stdout } = await bench.headless("greet me", env, cwd);
+  const [{ code, stdout }] = await Promise.all([
+    bench.headless("greet me", env, cwd),
+    bench.tenon(["mcp", "list"], env, cwd),
+    bench.tenon(["trust"], env, cwd),
+  ]);
   expect(code).toBe(0);
   expect(stdout).not.toContain("good morning");
-  await bench.tenon(["mcp", "list"], env, cwd);
-  await bench.tenon(["trust"], env, cwd);
   await bench.tenon(["trust", "approve", "--all"], env, cwd);
-  for (const answer of ["deny", "cancel"] as const) {
-    await using client = await bench.editor({ permissions: answer }, env, cwd);
-    await client.initialize();
+  await using client = await bench.editor({}, env, cwd);
+  await client.initialize();
+  for (const answer of ["cancel", "deny"] as const) {
+    client.answerPermissions(answer);
     const { sessionId } = await client.newSession({ cwd });
     expect((await client.prompt(sessionId, "greet me")).stopReason).toBe("end_turn");
     expect(client.text(sessionId)).not.toContain("good morning");
@@ -216,11 +219,10 @@ async function expectOnly(bench: ConfigBench, text: string): Promise<void> {
   expect(code).toBe(0);
   expect(stdout).toContain(text);
   expect(stdout).not.toContain("good morning");
-  for (const answer of ["deny", "cancel"] as const) {
-    await using client = await bench.editor({
-      permissions: ({ toolCall }) => (toolCall.title?.startsWith("Trust") ? answer : "allow"),
-    });
-    await client.initialize();
+  await using client = await bench.editor();
+  await client.initialize();
+  for (const answer of ["cancel", "deny"] as const) {
+    client.answerPermissions(({ toolCall }) => (toolCall.title?.startsWith("Trust") ? answer : "allow"));
     const { sessionId } = await client.newSession({ cwd: bench.project });
     expect((await client.prompt(sessionId, "greet me")).stopReason).toBe("end_turn");
     expect(client.text(sessionId)).toContain(text);

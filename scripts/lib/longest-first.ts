@@ -1,0 +1,38 @@
+// The order in which vitest starts files: the longest first, so that none of them runs alone at the end.
+import { statSync } from "node:fs";
+import { basename } from "node:path";
+import { BaseSequencer, type TestSequencer, type TestSpecification, type Vitest } from "vitest/node";
+
+/** Files of half a minute and more, by their time. Vitest goes by size where it knows no times, and some of these are short. */
+const LONGEST = [
+  ...["docs", "acp-check", "acp-load", "config-traps", "matrix", "walls", "turns-starts", "oauth-attacks"],
+  ...["oauth-session", "oauth-login", "providers-long", "acpx-sessions", "providers-cancel", "acp-fuzz"],
+  ...["providers-answers", "providers-errors"],
+];
+
+export class LongestFirst implements TestSequencer {
+  readonly #usual: TestSequencer;
+
+  constructor(vitest: Vitest) {
+    this.#usual = new BaseSequencer(vitest);
+  }
+
+  async shard(files: TestSpecification[]): Promise<TestSpecification[]> {
+    return await this.#usual.shard(files);
+  }
+
+  /** Projects one after the other: a worker keeps its modules only within one. */
+  async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const ranked = files.map((file) => {
+      const rank = LONGEST.indexOf(basename(file.moduleId, ".test.ts"));
+      return { file, rank: rank < 0 ? LONGEST.length : rank, bytes: statSync(file.moduleId).size };
+    });
+    ranked.sort(
+      (one, other) =>
+        one.file.project.name.localeCompare(other.file.project.name) ||
+        one.rank - other.rank ||
+        other.bytes - one.bytes,
+    );
+    return ranked.map(({ file }) => file);
+  }
+}
