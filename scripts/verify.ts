@@ -1,6 +1,6 @@
 // Everything CI runs, summed up in one line. Started by verify.mjs once the dependencies are there.
 import { readdirSync } from "node:fs";
-import { delimiter, dirname, join } from "node:path";
+import { basename, delimiter, dirname, join } from "node:path";
 import { checkSteps } from "./lib/check-steps.js";
 import { Ledger } from "./lib/ledger.js";
 import { ensurePeers, node24Path } from "./lib/peers.js";
@@ -69,14 +69,16 @@ const BY_NODE = [
   ...["start", "thin-path", "shutdown", "process-cycles", "sessions", "connections", "remote", "package", "demo"],
 ].map((name) => `test/scenarios/${name}.test.ts`);
 
-/** All, or this commit's share. */
+/** All, or this commit's share without the long ones. */
 async function filesFor(): Promise<readonly string[]> {
   const folder = "test/scenarios";
   const all = readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".test.ts"))
     .map((file) => `${folder}/${file}`)
     .filter((file) => !OF_THIS_TREE.includes(file));
-  return isWhole ? all : shareOf(all, { always: BY_NODE, parts: 10, turn: await turnOfCommit() });
+  if (isWhole) return all;
+  const short = all.filter((file) => !LONG.flat().includes(basename(file, ".test.ts")));
+  return shareOf(short, { always: BY_NODE, parts: 10, turn: await turnOfCommit() });
 }
 
 async function inProcess(name: string, node: string): Promise<void> {
