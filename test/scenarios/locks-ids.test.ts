@@ -224,6 +224,7 @@ scenario(["H602", "H603"], "createSession refuses an id that is in use and one t
   await using elsewhere = createRuntime({ world: quietWorld(home) });
   const held = elsewhere.createSession({ cwd: home.path, id: "theirs" });
   await held.configured;
+  await expect.poll(() => existsSync(join(home.path, "state/session-locks/theirs.lock"))).toBe(true);
   expect(() => runtime.createSession({ cwd: home.path, id: "theirs" })).toThrow("there is a stored session");
   rmSync(join(home.path, "state/sessions/theirs.ndjson")); // as in the moment before it is there
   const late = runtime.createSession({ cwd: home.path, id: "theirs" });
