@@ -61,8 +61,15 @@ export type {
 } from "./models/index.js";
 export { aiSdkModel, ModelLists } from "./models/index.js";
 export type {
+  AskedAs,
+  AskedQuestion,
+  AttachedClient,
+  Attachment,
+  ClientName,
+  ClientRole,
   ElicitQuestion,
   GivenServers,
+  JoinRequest,
   ListRequest,
   LoadedSession,
   NewSession,
@@ -71,15 +78,20 @@ export type {
   PermissionAnswer,
   PermissionChoice,
   PermissionQuestion,
+  PromptAbout,
   PromptResult,
+  QuestionChange,
   ServerOutput,
   ServerStatus,
   Session,
   SessionEvent,
   SessionHost,
+  SessionInfo,
   SessionPage,
   SessionPorts,
+  SessionState,
   SessionSummary,
+  SessionView,
   SettingName,
   SettingsView,
   StoredRequest,
@@ -135,6 +147,10 @@ export interface RuntimeOptions {
   readonly serverOutput?: ServerOutput;
   /** An embedder of your own: tools behind search are compared by meaning too, instead of as `search.embeddings` says. */
   readonly embedder?: Embedder;
+  /** What becomes of a question while nobody is attached who could answer it: `decline` (default), or `wait` for a day. */
+  readonly unattended?: "decline" | "wait";
+  /** Prompts of a session that may wait while a turn runs: with 0 (default), a prompt meanwhile is refused. */
+  readonly maxQueuedPrompts?: number;
 }
 
 /** Opens sessions, each with its own servers and tools. Close it (or `await using` it) to leave no process behind. */
@@ -153,6 +169,8 @@ export function createRuntime(options: RuntimeOptions = {}): SessionHost {
       embedder: options.embedder,
       grants: options.grants,
       serverOutput: options.serverOutput,
+      unattended: options.unattended,
+      maxQueuedPrompts: options.maxQueuedPrompts,
     }),
     stateDir: options.stateDir ?? paths.stateDir,
     cacheDir: options.cacheDir ?? paths.cacheDir,

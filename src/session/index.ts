@@ -19,6 +19,7 @@ export type {
 } from "./options.js";
 export type {
   AskedAs,
+  ClientName,
   ElicitQuestion,
   PermissionAnswer,
   PermissionChoice,
@@ -26,6 +27,7 @@ export type {
   SamplingAnswer,
   SamplingRequest,
   SessionPorts,
+  SessionState,
   TrustRequest,
 } from "./ports.js";
 export { isLogInable } from "./servers/server-login.js";

@@ -44,6 +44,8 @@ export interface SessionView {
   readonly commands: readonly CommandInfo[];
   readonly servers: readonly ServerStatus[];
   readonly usage: ModelUsage;
+  /** Of the last record. */
+  readonly seq: number;
   readonly clients: readonly AttachedClient[];
   readonly questions: readonly AskedQuestion[];
   /** The turn that runs, and the prompts that wait for theirs. */
@@ -232,6 +234,7 @@ export class Session implements AsyncDisposable {
       commands,
       servers,
       usage,
+      seq: this.#journal.seq,
       clients: this.#clients.list,
       questions: this.questions.open,
       queued: this.#turns.queued,
@@ -351,7 +354,7 @@ export class Session implements AsyncDisposable {
       mayWait: unattended === "wait",
       record: (entry) => {
         this.#journal.append(entry);
-        return undefined;
+        return this.#journal.durable();
       },
       turn: () => this.#turns.running,
       onQuestion: (question) => this.#changed(question),

@@ -1,6 +1,38 @@
-// Requirements of the gateway: G3xx who gets in, and the server; G45x the terminal, lists and notices.
+// Requirements of the gateway: G15x clients of a session, G3xx who gets in, and the server; G45x the terminal, lists and notices.
 
 export const GATEWAY_REQUIREMENTS = [
+  // G150 to G199: many clients, their questions and their prompts.
+  {
+    id: "G150",
+    text: "a session has any number of clients: files and terminal are of the one whose prompt runs, else of the earliest controller that has them, else the local ones; an observer's are never used",
+  },
+  {
+    id: "G151",
+    text: "a question is put to every controller that may approve; the first valid answer counts, the others' requests are withdrawn and all are told who answered; a late answer has no effect",
+  },
+  {
+    id: "G152",
+    text: "a client that joins is asked everything still open, whole; one that leaves during a question leaves it to the others",
+  },
+  { id: "G153", text: "a client that answers by itself is asked only in turns that it started" },
+  {
+    id: "G154",
+    text: "with nobody attached a question is declined, or waits up to a day where the host says so; the session is then waiting, and its turn goes on with the answer",
+  },
+  {
+    id: "G155",
+    text: "every kind of question is journaled when asked and when answered, with who answered; never what was filled in, nor a server's configuration",
+  },
+  { id: "G156", text: "an answer that was never offered counts as no, by whatever way it comes" },
+  { id: "G157", text: "cancelling a turn withdraws its questions from every client" },
+  {
+    id: "G158",
+    text: "one turn at a time: as many prompts wait as the host allows, each can be taken back by its sender, and the next is refused as busy",
+  },
+  {
+    id: "G159",
+    text: "a prompt sent again under its id is joined or answered from its record, also after a load; other content under that id is refused",
+  },
   // G300 to G349: access and server.
   {
     id: "G300",
