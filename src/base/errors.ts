@@ -151,6 +151,10 @@ export const ERROR_CODES = {
 
 export type ErrorCode = keyof typeof ERROR_CODES;
 
+export function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(ERROR_CODES, code);
+}
+
 export interface TenonErrorOptions {
   readonly cause?: unknown;
   /** What to do about it, when more can be said than the code's own `recovery`. */

@@ -106,8 +106,28 @@ export type SessionEvent =
   /** Something people should hear of that belongs to no turn. */
   | { readonly kind: "notice"; readonly level: NoticeLevel; readonly text: string };
 
+const RECORDED_KINDS: ReadonlySet<SessionEvent["kind"]> = new Set(["user", "plan", "turn_ended", "title"]);
+
+/** Whether no record of the journal says it: an event of the moment. */
+function isMoment(event: SessionEvent): boolean {
+  if (event.kind !== "turn") return !RECORDED_KINDS.has(event.kind);
+  switch (event.event.kind) {
+    case "call_arguments":
+      return event.event.offset > 0; // that a call is being written is recorded
+    case "call_awaiting_approval":
+    case "call_progress":
+    case "tool_quarantined":
+    case "waiting":
+      return true;
+    default:
+      return false;
+  }
+}
+
 /** The readers of a session's events: each gets all of them, in order. */
 export class EventStream {
+  /** Gets what no record says. */
+  onMoment: ((event: SessionEvent) => void) | undefined;
   readonly #notices: SessionEvent[] = [];
   readonly #readers = new Set<Channel<SessionEvent>>();
   #isClosed = false;
@@ -123,6 +143,17 @@ export class EventStream {
 
   /** In order, to every reader. A promise while the backlog of one is full; undefined when all are served. */
   publish(...events: readonly SessionEvent[]): Promise<void> | undefined {
+    if (this.onMoment) for (const event of events) if (isMoment(event)) this.onMoment(event);
+    return this.#send(events);
+  }
+
+  /** The same for one that is not recorded although others of its kind are. */
+  publishMoment(event: SessionEvent): Promise<void> | undefined {
+    this.onMoment?.(event);
+    return this.#send([event]);
+  }
+
+  #send(events: readonly SessionEvent[]): Promise<void> | undefined {
     const waits: Promise<void>[] = [];
     for (const reader of this.#readers) {
       const room = Math.max(0, LIMITS.eventBacklog - reader.size);
@@ -134,6 +165,8 @@ export class EventStream {
 
   /** For events outside of turns, where nothing can wait. */
   emit(event: SessionEvent): void {
+    // Outside of turns a title is one that a person gave, which is kept beside the journal.
+    if (this.onMoment && (event.kind === "title" || isMoment(event))) this.onMoment(event);
     for (const reader of this.#readers) reader.offer(event);
   }
 

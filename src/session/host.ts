@@ -10,9 +10,8 @@ import type { World } from "../base/ports/world.js";
 import { SharedConfigs, sharedSecrets } from "../config/index.js";
 import { ServerPool } from "../mcp/index.js";
 import type { SessionEvent } from "./events.js";
-import { History, type Restored, type RestoredTask } from "./journal/history.js";
-import type { JournalTail } from "./journal/journal.js";
-import type { NewSession, SharedOptions } from "./options.js";
+import { History, type RestoredTask } from "./journal/history.js";
+import type { NewSession, SharedOptions, StoredHistory } from "./options.js";
 import { Session } from "./session.js";
 import { alreadyOpen, FileSessionStore, givenTitle, sessionId, unknownSession } from "./store/file-store.js";
 import type {
@@ -95,7 +94,7 @@ export class SessionHost implements AsyncDisposable {
     const history = new History();
     const acquired = await this.#store.acquire(aboutOf(request, id), (record) => history.addStored(record));
     try {
-      const stored = storedFrom(history, acquired);
+      const stored = loadedFrom(history, acquired);
       const session = this.#open({ ...request, id }, { owned: acquired.owned, stored });
       return { session, history: history.events() };
     } catch (error) {
@@ -187,7 +186,7 @@ export class SessionHost implements AsyncDisposable {
 
   #open(
     request: NewSession & { readonly id: SessionId },
-    { owned, settled, stored }: { owned: OwnedSession; settled?: Promise<void>; stored?: StoredHistory },
+    { owned, settled, stored }: { owned: OwnedSession; settled?: Promise<void>; stored?: LoadedHistory },
   ): Session {
     this.#mustBeOpen();
     const { servers = [], notices = [] } = request;
@@ -200,7 +199,8 @@ export class SessionHost implements AsyncDisposable {
       notices: [...notices, ...(stored?.problems ?? [])],
       owned,
       isTitled: stored?.isTitled ?? false,
-      ...defined({ history: stored, settled }),
+      store: this.#store,
+      ...defined({ history: stored?.history, settled }),
       onClosed: async () => {
         this.#sessions.delete(request.id);
         await owned.release();
@@ -219,25 +219,24 @@ function withSharedConfig(options: SharedOptions): SharedOptions {
   return { ...options, config: { ...config, shared: new SharedConfigs(), ...defined({ resolveSecret }) } };
 }
 
-interface StoredHistory {
-  readonly restored: Restored;
-  readonly tail: JournalTail;
+interface LoadedHistory {
+  readonly history: StoredHistory;
   readonly isTitled: boolean;
   /** What people should hear of: damage to what is stored, a turn that was broken off. */
   readonly problems: readonly string[];
 }
 
-function storedFrom(
-  history: History,
-  { isTitled, problems, forkedFrom, createdMs = 0 }: AcquiredSession,
-): StoredHistory {
-  const all = [...problems, ...history.problems];
-  const tail = history.tail(history.end());
-  const { restored } = history;
+function loadedFrom(read: History, { isTitled, problems, forkedFrom, createdMs = 0 }: AcquiredSession): LoadedHistory {
+  const all = [...problems, ...read.problems];
+  const { openTurn } = read.restored;
+  const openRecords = openTurn && [...openTurn.records]; // what ends the turn comes with the next record
+  const tail = read.tail(read.end());
+  const { restored, turnStarts } = read;
   // What a copy shares with its original is told apart from what is its own.
   const isBorrowed = ({ lasting }: RestoredTask) => forkedFrom !== undefined && lasting.startedMs <= createdMs;
   const tasks = restored.tasks.map((task) => (isBorrowed(task) ? { ...task, isBorrowed: true } : task));
-  return { restored: { ...restored, tasks }, tail, isTitled, problems: all };
+  const history = { restored: { ...restored, tasks }, tail, turnStarts, ...defined({ openRecords }) };
+  return { history, isTitled, problems: all };
 }
 
 function aboutOf({ cwd, additionalDirectories = [] }: NewSession, id: SessionId): SessionAbout {

@@ -6,6 +6,7 @@ export type { PromptAbout } from "./conversation/turns.js";
 export type { ServerStatus, SessionEvent, SessionInfo } from "./events.js";
 export { type LoadedSession, SessionHost, type StoredRequest } from "./host.js";
 export { History } from "./journal/history.js";
+export type { Followed, LogItem, SessionLog } from "./log/session-log.js";
 export { addressWarnings, type LoginPage, readPasted, webPage } from "./login/login-page.js";
 export { loopbackWay } from "./login/loopback.js";
 export type {

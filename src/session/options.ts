@@ -8,6 +8,7 @@ import type { AvailableModels, Model } from "../models/index.js";
 import type { Embedder, ServerInclude, ToolEmbeddings, ToolOrigin, ToolTransformer } from "../tools/index.js";
 import type { ConfigurationOptions } from "./configuration.js";
 import type { GivenPrompt } from "./conversation/system-prompt.js";
+import type { JournalEntry } from "./journal/entry.js";
 import type { Restored } from "./journal/history.js";
 import type { JournalTail } from "./journal/journal.js";
 import type { OwnedSession, SessionStore } from "./store/session-store.js";
@@ -107,6 +108,7 @@ export interface SessionOptions extends SharedOptions, Omit<NewSession, "id" | "
   readonly pool?: ServerPool;
   /** Of all sessions of the host; without it tools are found by words alone. */
   readonly meaning?: { of(config: EffectiveConfig | undefined): ToolEmbeddings | undefined };
+  readonly store: SessionStore;
   /** Where its records are written. */
   readonly owned: OwnedSession;
   /** For an id that another process may be opening now: settles once it is this session's. No turn runs before. */
@@ -115,9 +117,18 @@ export interface SessionOptions extends SharedOptions, Omit<NewSession, "id" | "
   /** A person gave it a title: its first prompt does not. */
   readonly isTitled?: boolean;
   /** For a session that is loaded again: what it goes on from, and where its journal does. */
-  readonly history?: { readonly restored: Restored; readonly tail: JournalTail };
+  readonly history?: StoredHistory;
   /** Called last when it closes: nothing of it is open any more. */
   onClosed?(): Promise<void>;
+}
+
+export interface StoredHistory {
+  readonly restored: Restored;
+  readonly tail: JournalTail;
+  /** The numbers of the records that turns begin with. */
+  readonly turnStarts: readonly number[];
+  /** Of the turn that was open when the session was loaded. */
+  readonly openRecords?: readonly JournalEntry[];
 }
 
 /** What a session's configuration is read from besides its directory and its client. */

@@ -19,6 +19,7 @@ import { givenPrompts, projectInstructions, systemPrompt } from "./conversation/
 import { observedModel, type PromptAbout, SessionTurns, type TurnWork } from "./conversation/turns.js";
 import { type CommandInfo, EventStream, type NoticeLevel, type ServerStatus, type SessionEvent } from "./events.js";
 import { Journal } from "./journal/journal.js";
+import { SessionLog } from "./log/session-log.js";
 import { SessionLogins } from "./login/session-logins.js";
 import type { GivenServers, SessionOptions } from "./options.js";
 import type { ClientName, SessionPorts, SessionState } from "./ports.js";
@@ -59,6 +60,7 @@ export class Session implements AsyncDisposable {
   readonly #options: SessionOptions;
   readonly #scope: Scope;
   readonly #events = new EventStream();
+  readonly #log: SessionLog;
   readonly #journal: Journal;
   readonly #settings: SessionSettings;
   readonly #tools: SessionTools;
@@ -92,6 +94,7 @@ export class Session implements AsyncDisposable {
     const events = this.#events;
     const ports = () => this.#clients.ports;
     const onNotice = events.notice;
+    this.#log = new SessionLog({ ...options, ...history, events });
     this.#journal = this.#makeJournal(options);
     this.#clients = this.#makeClients(options);
     this.#settings = this.#makeSettings(options);
@@ -242,6 +245,11 @@ export class Session implements AsyncDisposable {
     };
   }
 
+  /** For clients that follow the session from any record on; `events` is for readers in this process. */
+  get log(): Pick<SessionLog, "lastSeq" | "follow"> {
+    return this.#log;
+  }
+
   /** How many turns have begun. */
   get turnCount(): number {
     return this.#turns.count;
@@ -319,6 +327,7 @@ export class Session implements AsyncDisposable {
     await this.#expansion[Symbol.asyncDispose]();
     await this.#tools[Symbol.asyncDispose]();
     await this.#journal.close();
+    this.#log.close();
     this.#events.close();
     await this.#options.onClosed?.();
   }
@@ -333,7 +342,7 @@ export class Session implements AsyncDisposable {
       this.#events.notice("warning", text);
     });
     owned.lost.addEventListener("abort", () => this.#supersede(toTenonError(owned.lost.reason)), { once: true });
-    return new Journal({ world, sink: owned, ...defined({ tail: history?.tail }) });
+    return new Journal({ world, sink: owned, listener: this.#log, ...defined({ tail: history?.tail }) });
   }
 
   /** Another owner has the session: nothing is recorded here any more, and nothing goes on. */
@@ -505,7 +514,7 @@ export class Session implements AsyncDisposable {
       permissions: this.#tools.permissions,
       grantServer: (server) => this.#tools.grantServer(server),
       logins: this.#logins,
-      show: async (shown) => await this.#events.publish({ kind: "turn", event: { kind: "text", text: shown } }),
+      show: async (shown) => await this.#events.publishMoment({ kind: "turn", event: { kind: "text", text: shown } }),
       settings: this.#settings,
       commands: this.commands,
       usage: conversation.usage,

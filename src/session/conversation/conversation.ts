@@ -248,7 +248,7 @@ export class Conversation {
     if (event.kind === "call_ended") this.#lasting.delete(event.toolCallId);
     if (event.kind === "usage") this.#usage = addUsage(this.#usage, event.usage);
     if (event.kind === "compaction" && event.phase === "done") this.#options.tools.catalog.renew();
-    const record = recordOf(event, look.presentation);
+    const record = recordOf(event, { ...look, session: this.#usage });
     if (record) this.#options.journal.append(record);
     const held = this.#options.journal.durable();
     if (held) await held;

@@ -313,10 +313,11 @@ export class SessionTurns {
     const isNaming = !invocation && !this.#isNamed;
     this.#isNamed ||= isNaming;
     const title = { kind: "title", title: invocation ? ONLY_COMMANDS : titleOf(content) } as const;
+    const named = { ...title, ...defined({ isOverruled: this.#isTitled || undefined }) };
     const about = defined({ isCommand: invocation && true, promptId, by });
     const dropped = this.#dropped.map((id) => ({ kind: "unqueued", promptId: id }) as const);
     this.#dropped = [];
-    journal.append(...dropped, ...(number === 1 || isNaming ? [title] : []), {
+    journal.append(...dropped, ...(number === 1 || isNaming ? [named] : []), {
       kind: "prompt",
       turn: number,
       content,

@@ -56,7 +56,12 @@ type EventOf<Kind extends TurnEvent["kind"]> = Extract<TurnEvent, { readonly kin
 /** What is recorded. Never here: environment variables, headers, or anything else of a server's configuration. */
 export type JournalEntry =
   /** Before the first prompt, for listings. */
-  | { readonly kind: "title"; readonly title: string }
+  | {
+      readonly kind: "title";
+      readonly title: string;
+      /** A person gave the session another one: this one is not told. */
+      readonly isOverruled?: boolean;
+    }
   /** `isCommand`: answered by Tenon, and the model hears nothing of it. */
   | {
       readonly kind: "prompt";
@@ -141,8 +146,14 @@ export type JournalRecord = JournalEntry & {
   readonly t: number;
 };
 
-/** Undefined for what is of the moment only. `look`: how the call the event is about looks now. */
-export function recordOf(event: TurnEvent, look?: BuiltinPresentation): JournalEntry | undefined {
+/** What is known beside an event: how the call it is about looks now, and what the session has used. */
+interface EventFacts {
+  readonly presentation?: BuiltinPresentation;
+  readonly session?: ModelUsage;
+}
+
+/** Undefined for what is of the moment only. */
+export function recordOf(event: TurnEvent, { presentation, session }: EventFacts = {}): JournalEntry | undefined {
   switch (event.kind) {
     case "text":
     case "thought":
@@ -156,7 +167,7 @@ export function recordOf(event: TurnEvent, look?: BuiltinPresentation): JournalE
     case "call_started": {
       const { toolCallId, subject } = event;
       const call = { toolCallId, subject: subjectOf(subject), arguments: event.arguments };
-      return { kind: "call", ...call, ...defined({ look }) };
+      return { kind: "call", ...call, ...defined({ look: presentation }) };
     }
     case "call_ended": {
       const { toolCallId, outcome, elapsedMs } = event;
@@ -167,8 +178,9 @@ export function recordOf(event: TurnEvent, look?: BuiltinPresentation): JournalE
       const { before: _, after: __, ...rest } = event;
       return { kind: "compaction", event: rest };
     }
-    case "stopped":
     case "usage":
+      return { ...event, ...defined({ session }) };
+    case "stopped":
       return event;
     case "tool_quarantined":
     case "call_awaiting_approval":

@@ -1,7 +1,7 @@
 // What a journal comes to: the conversation for people, the one for the model, and how what was under way is brought to an end.
 
 import { createHash } from "node:crypto";
-import { ERROR_CODES, type ErrorCode, TenonError } from "../../base/errors.js";
+import { isErrorCode, TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject, JsonValue } from "../../base/json/json.js";
 import { type ContentBlock, plainText, text } from "../../base/text/content.js";
@@ -123,6 +123,7 @@ const BROKE_OFF = "[the turn was broken off here]";
 export class History {
   /** What people saw, in order: one piece per answer, one card per call. */
   readonly #unpacking = new Unpacking();
+  readonly #turnStarts: number[] = [];
   readonly #shown: (SessionEvent | RecordedCall)[] = [];
   readonly #calls = new Map<string, RecordedCall>();
   readonly #settings = new Map<string, JsonValue>();
@@ -150,7 +151,13 @@ export class History {
   /** A record as it is kept; all of them are given, from the first one on. */
   addStored(record: StoredRecord): void {
     const whole = this.#unpacking.add(record);
+    if (whole?.kind === "prompt") this.#turnStarts.push(whole.seq);
     if (whole) this.add(whole);
+  }
+
+  /** The numbers of the records that turns begin with, of those that were stored. */
+  get turnStarts(): readonly number[] {
+    return this.#turnStarts;
   }
 
   /** Where a journal of these records goes on, once `repairs` are written. */
@@ -446,12 +453,8 @@ function callEvents({ toolCallId, subject, arguments: given, look, task, end }: 
 }
 
 /** The terminal is gone with the client that had it: the outcome says in words what was in it. */
-function withoutTerminal({ kind, title, locations, diff }: BuiltinPresentation): BuiltinPresentation {
+export function withoutTerminal({ kind, title, locations, diff }: BuiltinPresentation): BuiltinPresentation {
   return { kind, title, locations, ...defined({ diff }) };
-}
-
-function isErrorCode(code: string): code is ErrorCode {
-  return Object.hasOwn(ERROR_CODES, code);
 }
 
 /** In the place of a result that is still to come. */

@@ -1,5 +1,12 @@
 // The log of a session for any number of clients: recent records in memory, older ones from the store.
-import type { SessionEvent } from "../events.js";
+import { TenonError } from "../../base/errors.js";
+import type { EventStream, SessionEvent } from "../events.js";
+import type { JournalEntry } from "../journal/entry.js";
+import type { StoredRecord } from "../journal/read-journal.js";
+import { SESSION_LIMITS } from "../limits.js";
+import type { OwnedSession, SessionStore } from "../store/session-store.js";
+import { RecordEvents } from "./record-events.js";
+import { StoredBlobs } from "./stored-blobs.js";
 
 /** What one record or moment is, once for all followers: a sender may keep the text it made of it. */
 export type LogItem =
@@ -15,13 +22,221 @@ export type LogItem =
 /** `live`: everything until now has been given, once. */
 export type Followed = (LogItem & { readonly item: LogItem }) | { readonly kind: "live" };
 
-export interface SessionLog {
+export interface SessionLogOptions {
+  readonly store: Pick<SessionStore, "read">;
+  readonly owned: Pick<OwnedSession, "id" | "lastSeq">;
+  readonly events: Pick<EventStream, "onMoment">;
+  /** Of the records that are stored already: the numbers of those that turns begin with. */
+  readonly turnStarts?: readonly number[];
+  /** Records of a turn that is open, from its prompt on. */
+  readonly openRecords?: readonly JournalEntry[];
+}
+
+/** One of its methods per step of a record: `add` when it is numbered, `wake` when it is durable. */
+export class SessionLog {
+  readonly #options: SessionLogOptions;
+  readonly #blobs: StoredBlobs;
+  readonly #records = new RecordEvents();
+  readonly #turnStarts: number[];
+  readonly #waiting = new Set<() => void>();
+  /** The last items, and the place of the first of them among all there were. Nothing before somebody follows. */
+  readonly #items: { readonly item: LogItem; readonly bytes: number }[] = [];
+  #first = 0;
+  #bytes = 0;
+  #isFollowed = false;
+  /** Every record with a higher number is among the items. */
+  #after: number;
+  /** Of the last record, durable or not. */
+  #seq: number;
+  #isClosed = false;
+
+  constructor(options: SessionLogOptions) {
+    const { owned, store, turnStarts = [], openRecords = [] } = options;
+    this.#options = options;
+    this.#blobs = new StoredBlobs((after, limit) => store.read(owned.id, after, limit));
+    this.#turnStarts = [...turnStarts];
+    this.#seq = owned.lastSeq;
+    this.#after = owned.lastSeq;
+    for (const entry of openRecords) this.#records.of(entry);
+  }
+
   /** Of the last record that is durable. */
-  readonly lastSeq: number;
+  get lastSeq(): number {
+    return Math.min(this.#seq, this.#options.owned.lastSeq);
+  }
+
+  add(entry: JournalEntry, seq: number, bytes: number): void {
+    this.#seq = seq;
+    if (entry.kind === "prompt") this.#turnStarts.push(seq);
+    if (!this.#isFollowed && (entry.kind === "text" || entry.kind === "thought")) return;
+    const events = this.#records.of(entry); // also before anybody follows: what comes later depends on it
+    if (this.#isFollowed) this.#push({ kind: "record", seq, events }, bytes);
+  }
+
+  /** Followers may go on as far as records are durable. */
+  wake(): void {
+    if (this.#waiting.size === 0) return;
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const go of waiting) go();
+  }
+
+  /** Followers get all there is, and end. */
+  close(): void {
+    this.#isClosed = true;
+    this.#options.events.onMoment = undefined;
+    this.wake();
+  }
+
   /**
-   * Every record after that number, in order, without a gap or a repeat; moments while it is at the end. Nothing is queued for
-   * a follower, and none holds a turn up. Ends when the session is closed, throws `session.invalid_request` for a number
-   * beyond the log.
+   * Every record after that number, in order, without a gap or a repeat; moments while it is among the last items. Nothing is
+   * queued for a follower, and none holds a turn up. Ends with the session and with the signal. Throws
+   * `session.invalid_request` for a number beyond the log.
    */
-  follow(after: number, signal: AbortSignal): AsyncIterable<Followed>;
+  async *follow(after: number, signal: AbortSignal): AsyncGenerator<Followed, void, void> {
+    if (!Number.isSafeInteger(after) || after < 0 || after > this.lastSeq) {
+      const text = `the log of this session has records 1 to ${this.lastSeq}: nothing can be read after ${after}`;
+      throw new TenonError("session.invalid_request", text);
+    }
+    this.#begin();
+    const reader = new StoredReader(this.#options, this.#blobs, this.#turnStarts);
+    let seq = after;
+    let place = this.#placeAfter(seq);
+    let isLive = false;
+    while (!signal.aborted) {
+      if (place === undefined || place < this.#first) {
+        if (seq >= this.lastSeq) {
+          // The next record fell out of memory before it was durable.
+          if (this.#isClosed) return;
+          await this.#more(signal);
+          continue;
+        }
+        for await (const item of reader.read(seq, () => this.lastSeq)) {
+          if (signal.aborted) return;
+          seq = item.seq;
+          yield { ...item, item };
+        }
+        place = this.#placeAfter(seq);
+        continue;
+      }
+      const item = this.#items[place - this.#first]?.item;
+      if (item && (item.kind === "moment" || item.seq <= this.lastSeq)) {
+        place += 1;
+        if (item.kind === "record") seq = item.seq;
+        yield { ...item, item };
+      } else if (!isLive) {
+        isLive = true;
+        yield { kind: "live" };
+      } else if (this.#isClosed) return;
+      else await this.#more(signal);
+    }
+  }
+
+  /** Records are kept from now on, as they come. */
+  #begin(): void {
+    if (this.#isFollowed) return;
+    this.#isFollowed = true;
+    this.#after = this.#seq;
+    if (!this.#isClosed) this.#options.events.onMoment = (event) => this.#moment(event);
+  }
+
+  /** Behind the record of that number; undefined when records that follow it are only in the store. */
+  #placeAfter(seq: number): number | undefined {
+    if (seq < this.#after) return undefined;
+    const at = this.#items.findLastIndex(({ item }) => item.kind === "record" && item.seq <= seq);
+    return this.#first + at + 1;
+  }
+
+  #moment(event: SessionEvent): void {
+    this.#push({ kind: "moment", event }, bytesOf(event));
+    this.wake();
+  }
+
+  #push(item: LogItem, bytes: number): void {
+    this.#items.push({ item, bytes });
+    this.#bytes += bytes;
+    const { items, bytes: most } = SESSION_LIMITS.log;
+    let dropped = 0;
+    while (this.#items.length - dropped > items || (this.#bytes > most && dropped < this.#items.length - 1)) {
+      const { item: oldest, bytes: size } = this.#items[dropped] ?? { bytes: 0 };
+      if (oldest?.kind === "record") this.#after = oldest.seq;
+      this.#bytes -= size;
+      dropped += 1;
+    }
+    if (dropped === 0) return;
+    this.#items.splice(0, dropped);
+    this.#first += dropped;
+  }
+
+  async #more(signal: AbortSignal): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const go = () => {
+        signal.removeEventListener("abort", go);
+        this.#waiting.delete(go);
+        resolve();
+      };
+      this.#waiting.add(go);
+      signal.addEventListener("abort", go);
+    });
+  }
+}
+
+/** Reads older records for one follower, as the events they were. */
+class StoredReader {
+  readonly #options: Pick<SessionLogOptions, "store" | "owned">;
+  readonly #blobs: StoredBlobs;
+  readonly #turnStarts: readonly number[];
+  #records = new RecordEvents({ isStored: true });
+  /** Of the last record that `#records` has had. */
+  #at = 0;
+
+  constructor(options: Pick<SessionLogOptions, "store" | "owned">, blobs: StoredBlobs, turnStarts: readonly number[]) {
+    this.#options = options;
+    this.#blobs = blobs;
+    this.#turnStarts = turnStarts;
+  }
+
+  /** One read of the store. The beginning of the turn is read with it, since what a record shows may depend on it. */
+  async *read(after: number, lastSeq: () => number): AsyncGenerator<Extract<LogItem, { kind: "record" }>, void, void> {
+    const begin = (this.#turnStarts.findLast((seq) => seq <= after) ?? 1) - 1;
+    if (begin > this.#at) {
+      this.#records = new RecordEvents({ isStored: true });
+      this.#at = begin;
+    }
+    for (;;) {
+      const found = await this.#next();
+      for (const record of found) {
+        if (record.seq > lastSeq()) return;
+        this.#at = record.seq;
+        if (record.seq <= after) {
+          if (isShown(record)) this.#records.of(record);
+          continue;
+        }
+        const events = isShown(record) ? this.#records.of(await this.#blobs.whole(record)) : [];
+        yield { kind: "record", seq: record.seq, events };
+      }
+      if (this.#at > after) return;
+    }
+  }
+
+  async #next(): Promise<readonly StoredRecord[]> {
+    const { store, owned } = this.#options;
+    const found = await store.read(owned.id, this.#at, SESSION_LIMITS.log.readRecords);
+    const first = found[0];
+    if (first?.seq === this.#at + 1) return found;
+    const text = `record ${this.#at + 1} of session "${owned.id}" cannot be read: ${first ? "it is missing" : "the log ends before it"}`;
+    throw new TenonError("store.unavailable", text);
+  }
+}
+
+function isShown(record: StoredRecord): record is Exclude<StoredRecord, { kind: "strange" | "blob" | "reopened" }> {
+  return record.kind !== "strange" && record.kind !== "blob" && record.kind !== "reopened";
+}
+
+/** Roughly: only what may be long is looked at. */
+function bytesOf(event: SessionEvent): number {
+  if (event.kind !== "turn") return 1_024;
+  const turn = event.event;
+  if (turn.kind === "call_arguments") return 256 + turn.delta.length;
+  return turn.kind === "call_progress" ? JSON.stringify(event).length : 256;
 }
