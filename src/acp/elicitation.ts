@@ -9,6 +9,7 @@ import type { ElicitAnswer } from "../mcp/index.js";
 import type { ElicitQuestion, SessionPorts } from "../session/index.js";
 import type { ClientAbilities } from "./capabilities.js";
 import { ACP_LIMITS } from "./limits.js";
+import { asQuestion } from "./meta.js";
 
 export function elicitationPorts(
   client: acp.AgentContext,
@@ -18,10 +19,11 @@ export function elicitationPorts(
   if (!forms && !pages) return {};
   return {
     elicitModes: [...(forms ? (["form"] as const) : []), ...(pages ? (["url"] as const) : [])],
-    elicit: async (question, signal) => {
+    elicit: async (question, signal, asked) => {
       const request = toElicitation(question, sessionId);
       if (!request) return { action: "decline" };
-      const response: unknown = await client.request(methods.client.elicitation.create, request, {
+      const whole = { ...request, ...asQuestion({}, asked) };
+      const response: unknown = await client.request(methods.client.elicitation.create, whole, {
         cancellationSignal: signal,
       });
       return readAnswer(response);

@@ -1,6 +1,6 @@
 // Tenon's own fields in the `_meta` of ACP messages. docs/reference/acp.md describes each; a test compares the two.
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
-import type { ServerStatus } from "../session/index.js";
+import type { AskedAs, ServerStatus } from "../session/index.js";
 
 /** What a client may say of a server it hands over, in `_meta.tenon` of the entry. */
 export interface ReceivedMeta {
@@ -21,10 +21,22 @@ export interface SentMeta {
   readonly notes?: readonly string[];
   readonly lock?: true;
   readonly protects?: string;
+  readonly questionId?: string;
+  readonly askedAt?: number;
 }
 
 export function sentMeta(fields: SentMeta): { tenon: SentMeta } {
   return { tenon: fields };
+}
+
+/** The request of a question with what it is known by, where the client is one of several. */
+export function asQuestion<Request extends { readonly _meta?: { readonly tenon: SentMeta } | null }>(
+  request: Request,
+  asked: AskedAs | undefined,
+): Request {
+  if (!asked) return request;
+  const { questionId, askedMs: askedAt } = asked;
+  return { ...request, _meta: sentMeta({ ...request._meta?.tenon, questionId, askedAt }) };
 }
 
 /** Empty where the client said nothing. */

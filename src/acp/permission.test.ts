@@ -4,7 +4,9 @@ import { describe, expect, it } from "vitest";
 import { Cell } from "../base/async/cell.js";
 import type { PermissionQuestion } from "../session/index.js";
 import { snapshot } from "../tools/index.js";
+import { elicitationPorts } from "./elicitation.js";
 import { permissionPorts } from "./permission.js";
+import { askPerson } from "./ports.js";
 
 const definition = { name: "send", title: "Send mail", description: "Sends", inputSchema: { type: "object" } };
 const call = () => Promise.reject(new Error("not called here"));
@@ -148,5 +150,34 @@ describe("what is shown", () => {
     expect(sent?.toolCall.title).toBe("mail / send: differs from .tenon/tools.lock");
     const notes = ["It differs from .tenon/tools.lock:", "changed title:"];
     expect(sent?.toolCall._meta).toEqual({ tenon: { notes, lock: true } });
+  });
+});
+
+describe("a client of several", () => {
+  it("is told what each question is known by, beside what the question says of itself; a single one is not", async () => {
+    const sent: unknown[] = [];
+    const request = async (_method: string, params: object) => {
+      sent.push("_meta" in params ? params._meta : undefined);
+      return { outcome: { outcome: "cancelled" } };
+    };
+    const client = asClient({ request });
+    const { signal } = new AbortController();
+    const asked = { questionId: "q", askedMs: 7 };
+    const known = { questionId: "q", askedAt: 7 };
+    const ports = permissionPorts(client, "s");
+    const trust = { id: "t", title: "Trust?", names: ["one"], lines: [], written: {} };
+    const sampling = { id: "1", server: "s", model: "m", system: "", messages: [], maxTokens: 1, callsLeft: 1 };
+    await ports.ask(question(), signal, asked);
+    await ports.confirmTrust?.(trust, signal, asked);
+    await ports.approveSampling?.(sampling, signal, asked);
+    const elicit = elicitationPorts(client, "s", { forms: true, pages: false }).elicit;
+    await elicit?.({ id: "e", server: "s", request: { mode: "form", message: "who?" } }, signal, asked);
+    for (const forms of [true, false]) {
+      await askPerson(client, "s", { forms })("Which?", [{ label: "red" }], signal, "1-1", asked);
+    }
+    const plain = { tenon: known };
+    expect(sent).toEqual([plain, { tenon: { trust: true, servers: ["one"], ...known } }, plain, plain, plain, plain]);
+    await ports.ask(question(), signal);
+    expect(sent.at(-1)).toBeUndefined();
   });
 });

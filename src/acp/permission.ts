@@ -7,6 +7,7 @@ import { LIMITS } from "../base/limits.js";
 import { plainText } from "../base/text/content.js";
 import { markForeign } from "../base/text/marking.js";
 import type {
+  AskedAs,
   PermissionAnswer,
   PermissionChoice,
   PermissionQuestion,
@@ -16,7 +17,7 @@ import type {
   TrustRequest,
 } from "../session/index.js";
 import { ACP_LIMITS } from "./limits.js";
-import { type SentMeta, sentMeta } from "./meta.js";
+import { asQuestion, type SentMeta, sentMeta } from "./meta.js";
 import { looksOf, questionTitle, toolName } from "./tool-call.js";
 
 const KINDS: Readonly<Record<PermissionChoice["answer"], acp.PermissionOptionKind>> = {
@@ -26,32 +27,34 @@ const KINDS: Readonly<Record<PermissionChoice["answer"], acp.PermissionOptionKin
   never: "reject_always",
 };
 
-type Asked = Pick<acp.RequestPermissionRequest, "toolCall" | "options" | "_meta">;
+interface Asked extends Pick<acp.RequestPermissionRequest, "toolCall" | "options"> {
+  readonly _meta?: { readonly tenon: SentMeta };
+}
 
 export function permissionPorts(client: acp.AgentContext, sessionId: string): SessionPorts {
   /** The chosen option; undefined when the question or the turn was cancelled. */
-  const ask = async (asked: Asked, signal: AbortSignal): Promise<string | undefined> => {
-    const request = { sessionId, ...asked };
+  const ask = async (shown: Asked, signal: AbortSignal, asked?: AskedAs): Promise<string | undefined> => {
+    const request = { sessionId, ...asQuestion(shown, asked) };
     const options = { cancellationSignal: signal };
     const { outcome } = await client.request(methods.client.session.requestPermission, request, options);
     return signal.aborted || outcome.outcome === "cancelled" ? undefined : outcome.optionId;
   };
   return {
-    ask: async (question, signal) => {
+    ask: async (question, signal, asked) => {
       const options = question.choices.map(({ answer, label }): acp.PermissionOption => {
         return { optionId: answer, name: label, kind: KINDS[answer] };
       });
-      const chosen = await ask({ toolCall: describe(question), options }, signal);
+      const chosen = await ask({ toolCall: describe(question), options }, signal, asked);
       return chosen === undefined ? "cancelled" : (ANSWERS.find((answer) => answer === chosen) ?? "no");
     },
-    confirmTrust: async (request, signal) => {
+    confirmTrust: async (request, signal, asked) => {
       const { server, names } = request;
       const _meta = sentMeta({ trust: true, servers: names, ...defined({ server }) });
-      const chosen = await ask({ toolCall: describeTrust(request), options: TRUST_OPTIONS, _meta }, signal);
+      const chosen = await ask({ toolCall: describeTrust(request), options: TRUST_OPTIONS, _meta }, signal, asked);
       return chosen === "trust" ? "yes" : chosen === "never" ? "no" : "later";
     },
-    approveSampling: async (request, signal) => {
-      const chosen = await ask({ toolCall: describeSampling(request), options: SAMPLING_OPTIONS }, signal);
+    approveSampling: async (request, signal, asked) => {
+      const chosen = await ask({ toolCall: describeSampling(request), options: SAMPLING_OPTIONS }, signal, asked);
       return SAMPLING_ANSWERS.find((answer) => answer === chosen) ?? "no";
     },
   };

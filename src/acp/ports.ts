@@ -13,6 +13,7 @@ import type { SessionPorts } from "../session/index.js";
 import type { ClientAbilities } from "./capabilities.js";
 import { elicitationPorts, readAnswer } from "./elicitation.js";
 import { ACP_LIMITS } from "./limits.js";
+import { asQuestion } from "./meta.js";
 import { permissionPorts } from "./permission.js";
 
 export function sessionPorts(
@@ -47,17 +48,21 @@ export function askPerson(
   { forms }: Pick<ClientAbilities, "forms">,
 ): AskPerson {
   let count = 0;
-  return async (question, options, signal, toolCallId) => {
+  return async (question, options, signal, toolCallId, asked) => {
     count += 1;
+    const meta = asQuestion({}, asked);
     try {
-      if (forms) return await byForm(client, formOf(sessionId, question, options, toolCallId), options, signal);
+      if (forms) {
+        const form = { ...formOf(sessionId, question, options, toolCallId), ...meta };
+        return await byForm(client, form, options, signal);
+      }
       if (options.length === 0) {
         return { kind: "unavailable", reason: "the client cannot ask for a text; ask in your answer instead" };
       }
       // With the id of the call that asks, the question stands on its card.
       const id = toolCallId ?? `question-${count}`;
       const toolCall = { toolCallId: id, title: markForeign(question), kind: "other", status: "pending" } as const;
-      return await byChoice(client, { sessionId, toolCall }, options, signal);
+      return await byChoice(client, { sessionId, toolCall, ...meta }, options, signal);
     } catch (error) {
       if (signal.aborted) throw error;
       return { kind: "unavailable", reason: messageOf(error) };
@@ -99,7 +104,7 @@ function nameOf({ label, description }: Options[number]): string {
 /** ACP's permission question is the one every client can show. The last option is a way out. */
 async function byChoice(
   client: acp.AgentContext,
-  asked: Pick<acp.RequestPermissionRequest, "sessionId" | "toolCall">,
+  asked: Pick<acp.RequestPermissionRequest, "sessionId" | "toolCall" | "_meta">,
   options: Options,
   signal: AbortSignal,
 ): ReturnType<AskPerson> {

@@ -49,6 +49,7 @@ class AttachedOne implements AskedClient {
   readonly role: ClientRole;
   readonly isUnattended: boolean;
   readonly ports: SessionPorts;
+  readonly isShared: boolean;
   readonly #mayApprove: boolean;
 
   constructor({ client, role, mayApprove, isUnattended, ports }: JoinRequest) {
@@ -56,6 +57,7 @@ class AttachedOne implements AskedClient {
     this.role = role;
     this.isUnattended = isUnattended;
     this.ports = ports;
+    this.isShared = client !== LOCAL;
     this.#mayApprove = mayApprove;
   }
 

@@ -20,7 +20,12 @@ import type {
 export interface Kind<Question, Answer> {
   readonly of: QuestionKind;
   /** Undefined for a client that cannot show it. */
-  put(ports: SessionPorts, question: Question, asked: AskedAs, signal: AbortSignal): Promise<Answer> | undefined;
+  put(
+    ports: SessionPorts,
+    question: Question,
+    asked: AskedAs | undefined,
+    signal: AbortSignal,
+  ): Promise<Answer> | undefined;
   /** What an answer counts as: one that was never offered is a no. */
   read(question: Question, answer: unknown): Answer;
   /** The person closed the question without deciding; some clients do so by themselves. */

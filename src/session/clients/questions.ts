@@ -14,6 +14,8 @@ import type { Kind } from "./question-kinds.js";
 export interface AskedClient {
   readonly client: ClientName;
   readonly ports: SessionPorts;
+  /** It is told what questions are known by: the only client of a session has no use for it. */
+  readonly isShared: boolean;
   /** Whether it is asked in a turn of this starter; undefined outside of turns, and where nobody knows who started one. */
   mayAnswer(starter: ClientName | undefined): boolean;
 }
@@ -203,11 +205,12 @@ class PutQuestion<Question, Answer> implements OpenQuestion {
   put(client: AskedClient): void {
     if (this.#isOver || !this.#hasBegun || this.#asked.has(client) || !client.mayAnswer(this.#starter)) return;
     const { id: questionId, askedMs } = this.view;
+    const asked = client.isShared ? { questionId, askedMs } : undefined;
     const controller = new AbortController();
     const { signal } = controller;
     let answered: Promise<Answer> | undefined;
     try {
-      answered = this.#kind.put(client.ports, this.#question, { questionId, askedMs }, signal);
+      answered = this.#kind.put(client.ports, this.#question, asked, signal);
     } catch (error) {
       answered = Promise.reject(error);
     }
