@@ -141,6 +141,7 @@ export class Session implements AsyncDisposable {
       const about = { world, cwd, clientServers: options.servers, ...options.config };
       this.#configuration = new SessionConfiguration({ ...about, onApplied, onNotice });
     } else this.#servers.connect();
+    this.#changed();
   }
 
   /** The state of every server now. */
@@ -322,6 +323,7 @@ export class Session implements AsyncDisposable {
     const configured = this.#configuration?.close();
     const ended = this.#servers.close(grace);
     await turnEnded;
+    this.#clients.questions.close(reason);
     await Promise.all([ended, configured, this.#logins[Symbol.asyncDispose](), left]);
     await this.#scope.close();
     await this.#expansion[Symbol.asyncDispose]();

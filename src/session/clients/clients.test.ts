@@ -367,6 +367,10 @@ test("a question that is withdrawn goes from every client, with its reason, and 
   expect(stage.timers.size).toBe(0);
   await expect(stage.ask(controller.signal)).rejects.toThrow("the turn was cancelled");
   expect(stage.records).toHaveLength(2);
+  const closed = failure(stage.ask());
+  stage.clients.questions.close(new Error("the session ends"));
+  expect(await closed).toBe("the session ends");
+  expect([...zed.open, ...phone.open, ...stage.timers]).toEqual([]);
 });
 
 test("what the session may ask is what its clients can show; files and terminals are of the client whose prompt runs", () => {

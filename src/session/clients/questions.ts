@@ -60,6 +60,7 @@ interface OpenQuestion {
   left(client: AskedClient): void;
   /** By another way than through the client's port. */
   answer(answer: JsonValue, by: ClientName): void;
+  withdraw(reason: unknown): void;
 }
 
 /** How a question without an answer ended, as the journal has it. */
@@ -100,7 +101,7 @@ export class Questions {
     if (this.#open.size >= openQuestions) throw new Error(`${openQuestions} questions are open already`);
     return await new Promise<Answer>((resolve, reject) => {
       const onEnd = (end: QuestionEnd<Answer>) => {
-        this.#close(one.view, end.kind === "answered" ? { answer: kind.recorded(end.answer), by: end.by } : end.kind);
+        this.#ended(one.view, end.kind === "answered" ? { answer: kind.recorded(end.answer), by: end.by } : end.kind);
         if (end.kind === "answered") resolve(end.answer);
         else reject(end.error);
       };
@@ -133,7 +134,12 @@ export class Questions {
     for (const one of [...this.#open.values()]) one.left(client);
   }
 
-  #close({ id, of }: AskedQuestion, end: { readonly answer: JsonValue; readonly by: ClientName } | Unanswered): void {
+  /** Withdraws what is open: the session ends. */
+  close(reason: Error): void {
+    for (const one of [...this.#open.values()]) one.withdraw(reason);
+  }
+
+  #ended({ id, of }: AskedQuestion, end: { readonly answer: JsonValue; readonly by: ClientName } | Unanswered): void {
     this.#open.delete(id);
     this.#over.add(id);
     const [oldest] = this.#over;
@@ -190,7 +196,7 @@ class PutQuestion<Question, Answer> implements OpenQuestion {
         return kind.whole(question);
       },
     };
-    abortListeners(signal).add(this.#withdraw);
+    abortListeners(signal).add(this.#onAbort);
     if (options.mayWait) this.#after(SESSION_LIMITS.clients.questionMs, () => this.#expire());
   }
 
@@ -278,12 +284,16 @@ class PutQuestion<Question, Answer> implements OpenQuestion {
     this.#end({ kind: "expired", error: new Error(`nobody answered within ${hours} h`) });
   }
 
-  readonly #withdraw = (): void => this.#end({ kind: "withdrawn", error: this.#signal.reason });
+  withdraw(error: unknown): void {
+    this.#end({ kind: "withdrawn", error });
+  }
+
+  readonly #onAbort = (): void => this.withdraw(this.#signal.reason);
 
   #end(end: QuestionEnd<Answer>): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    abortListeners(this.#signal).delete(this.#withdraw);
+    abortListeners(this.#signal).delete(this.#onAbort);
     for (const timer of this.#timers) timer.clear();
     const why = end.kind === "answered" ? `answered by ${end.by.name}` : end.kind;
     const asked = [...this.#asked.values()];
