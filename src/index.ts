@@ -151,6 +151,11 @@ export interface RuntimeOptions {
   readonly unattended?: "decline" | "wait";
   /** Prompts of a session that may wait while a turn runs: with 0 (default), a prompt meanwhile is refused. */
   readonly maxQueuedPrompts?: number;
+  /**
+   * What becomes of a turn that was under way when its process ended: it is ended when the session is loaded, unless given;
+   * `continue` leaves it to `Session.continueOpenTurn`.
+   */
+  readonly openTurns?: "end" | "continue";
 }
 
 /** Opens sessions, each with its own servers and tools. Close it (or `await using` it) to leave no process behind. */
@@ -171,6 +176,7 @@ export function createRuntime(options: RuntimeOptions = {}): SessionHost {
       serverOutput: options.serverOutput,
       unattended: options.unattended,
       maxQueuedPrompts: options.maxQueuedPrompts,
+      openTurns: options.openTurns,
     }),
     stateDir: options.stateDir ?? paths.stateDir,
     cacheDir: options.cacheDir ?? paths.cacheDir,

@@ -9,6 +9,7 @@ import { LIMITS } from "../base/limits.js";
 import type { World } from "../base/ports/world.js";
 import { SharedConfigs, sharedSecrets } from "../config/index.js";
 import { ServerPool } from "../mcp/index.js";
+import { type Continuation, continuationOf } from "./conversation/continuation.js";
 import type { SessionEvent } from "./events.js";
 import { History, type RestoredTask } from "./journal/history.js";
 import type { NewSession, SharedOptions, StoredHistory } from "./options.js";
@@ -80,13 +81,15 @@ export class SessionHost implements AsyncDisposable {
 
   /**
    * Takes a session up again from its journal. A turn that a crash broke off has ended, its calls with an unknown outcome; no
-   * prompt is run again. Rejects with `session.busy` when the session is open, here or in another process.
+   * prompt is run again. With `openTurns: "continue"` it goes on once `continueOpenTurn` of the session is called. Rejects with
+   * `session.busy` when the session is open, here or in another process.
    */
   async loadSession(request: StoredRequest): Promise<LoadedSession> {
     return await this.#tracked(() => this.#load(request));
   }
 
-  async #load(request: StoredRequest): Promise<LoadedSession> {
+  /** `isCopy`: the turn that was under way is the original's to go on with. */
+  async #load(request: StoredRequest, isCopy = false): Promise<LoadedSession> {
     checkPlace(request);
     const { id } = request;
     if (!isSessionId(id)) throw unknownSession(id);
@@ -94,7 +97,7 @@ export class SessionHost implements AsyncDisposable {
     const history = new History();
     const acquired = await this.#store.acquire(aboutOf(request, id), (record) => history.addStored(record));
     try {
-      const stored = loadedFrom(history, acquired);
+      const stored = loadedFrom(history, acquired, this.#options.openTurns === "continue" && !isCopy);
       const session = this.#open({ ...request, id }, { owned: acquired.owned, stored });
       return { session, history: history.events() };
     } catch (error) {
@@ -109,7 +112,7 @@ export class SessionHost implements AsyncDisposable {
       checkPlace(request);
       const id = newSessionId(this.world);
       await this.#store.copy(request.id, aboutOf(request, id));
-      return await this.#load({ ...request, id });
+      return await this.#load({ ...request, id }, true);
     });
   }
 
@@ -226,17 +229,28 @@ interface LoadedHistory {
   readonly problems: readonly string[];
 }
 
-function loadedFrom(read: History, { isTitled, problems, forkedFrom, createdMs = 0 }: AcquiredSession): LoadedHistory {
-  const all = [...problems, ...read.problems];
+function loadedFrom(read: History, acquired: AcquiredSession, isContinued: boolean): LoadedHistory {
+  const { isTitled, problems, forkedFrom, createdMs = 0 } = acquired;
+  const plan = isContinued ? planOf(read, acquired) : undefined;
+  const continuation = plan?.kind === "going_on" ? plan : undefined;
+  const all = plan ? problems : [...problems, ...read.problems];
   const { openTurn } = read.restored;
   const openRecords = openTurn && [...openTurn.records]; // what ends the turn comes with the next record
-  const tail = read.tail(read.end());
+  const tail = read.tail(continuation ? read.resume() : read.end(plan?.kind === "over" ? plan.ending : undefined));
   const { restored, turnStarts } = read;
   // What a copy shares with its original is told apart from what is its own.
   const isBorrowed = ({ lasting }: RestoredTask) => forkedFrom !== undefined && lasting.startedMs <= createdMs;
   const tasks = restored.tasks.map((task) => (isBorrowed(task) ? { ...task, isBorrowed: true } : task));
-  const history = { restored: { ...restored, tasks }, tail, turnStarts, ...defined({ openRecords }) };
+  const going = { isContinued, ...defined({ continuation, openRecords }) };
+  const history = { restored: { ...restored, tasks }, tail, turnStarts, ...going };
   return { history, isTitled, problems: all };
+}
+
+/** A turn that was copied is the original's to go on with. */
+function planOf({ restored }: History, { forkedFrom, createdMs = 0 }: AcquiredSession): Continuation | undefined {
+  const { openTurn, messages } = restored;
+  const isCopied = forkedFrom !== undefined && (openTurn?.beganMs ?? 0) <= createdMs;
+  return openTurn && !isCopied ? continuationOf(openTurn, messages) : undefined;
 }
 
 function aboutOf({ cwd, additionalDirectories = [] }: NewSession, id: SessionId): SessionAbout {

@@ -58,6 +58,8 @@ export const SESSION_LIMITS = {
     blobBytes: 4_194_304,
     indexedFiles: 200,
   },
+  /** Attempts in a row to go on with a turn that got no further: a turn that ends every process it runs in must not go on for ever. */
+  continuedTurn: { attempts: 3 },
   /** Pieces of an answer that come in one turn of the event loop are journaled and told together, up to this many. */
   piecesAtOnce: 64,
   /** Questions about one edit whose file changes while it is asked about: then it is refused. */

@@ -7,6 +7,7 @@ import type { GrantStore, ServerCache, ServerLog, ServerPool, ServerSpec } from 
 import type { AvailableModels, Model } from "../models/index.js";
 import type { Embedder, ServerInclude, ToolEmbeddings, ToolOrigin, ToolTransformer } from "../tools/index.js";
 import type { ConfigurationOptions } from "./configuration.js";
+import type { GoingOn } from "./conversation/continuation.js";
 import type { GivenPrompt } from "./conversation/system-prompt.js";
 import type { JournalEntry } from "./journal/entry.js";
 import type { Restored } from "./journal/history.js";
@@ -86,6 +87,8 @@ export interface SharedOptions {
   readonly unattended?: "decline" | "wait";
   /** Prompts that may wait while a turn runs; none unless given. */
   readonly maxQueuedPrompts?: number;
+  /** What becomes of a turn that was under way when its process ended: ended with the load unless given, or continued. */
+  readonly openTurns?: "end" | "continue";
 }
 
 export interface NewSession extends Partial<GivenServers> {
@@ -129,6 +132,10 @@ export interface StoredHistory {
   readonly turnStarts: readonly number[];
   /** Of the turn that was open when the session was loaded. */
   readonly openRecords?: readonly JournalEntry[];
+  /** What was under way goes on: prompts that wait, and the turn that was open. */
+  readonly isContinued: boolean;
+  /** What is left of that turn. */
+  readonly continuation?: GoingOn;
 }
 
 /** What a session's configuration is read from besides its directory and its client. */

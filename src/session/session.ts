@@ -13,12 +13,14 @@ import { type AttachedClient, type Attachment, type JoinRequest, SessionClients 
 import type { AskedQuestion, QuestionChange, Questions } from "./clients/questions.js";
 import type { Invocation } from "./commands.js";
 import { SessionConfiguration } from "./configuration.js";
+import type { GoingOn } from "./conversation/continuation.js";
 import { Conversation } from "./conversation/conversation.js";
 import { PromptExpansion } from "./conversation/expansion.js";
 import { givenPrompts, projectInstructions, systemPrompt } from "./conversation/system-prompt.js";
 import { observedModel, type PromptAbout, SessionTurns, type TurnWork } from "./conversation/turns.js";
 import { type CommandInfo, EventStream, type NoticeLevel, type ServerStatus, type SessionEvent } from "./events.js";
 import { Journal } from "./journal/journal.js";
+import { RecordEvents } from "./log/record-events.js";
 import { SessionLog } from "./log/session-log.js";
 import { SessionLogins } from "./login/session-logins.js";
 import type { GivenServers, SessionOptions } from "./options.js";
@@ -82,6 +84,12 @@ export class Session implements AsyncDisposable {
   #isShared = false;
   /** Fixed with the first prompt, so that providers can cache it. */
   #system: string | undefined;
+  /** A turn that another process began, until it goes on here. */
+  #continuation: GoingOn | undefined;
+  /** The running turn is a command, which is not recorded step by step. */
+  #isCommand = false;
+  /** The running turn was left to the next owner of the session. */
+  #isDrained = false;
   #closing: Promise<void> | undefined;
 
   constructor(options: SessionOptions) {
@@ -121,13 +129,14 @@ export class Session implements AsyncDisposable {
     this.#servers = this.#makeServers(options);
     for (const notice of options.notices ?? []) onNotice("warning", notice);
     this.#logins = new SessionLogins({ world, servers: this.#servers, ports, onNotice });
+    this.#continuation = history?.continuation;
     const earlier = history?.restored.turnCount ?? 0;
     this.#turns = new SessionTurns({
       world,
       session: id,
       journal: this.#journal,
       events,
-      isContinued: false,
+      isContinued: history?.isContinued ?? false,
       isTitled: options.isTitled ?? earlier > 0,
       maxQueued: options.maxQueuedPrompts ?? 0,
       ...defined({ restored: history?.restored }),
@@ -283,7 +292,57 @@ export class Session implements AsyncDisposable {
       await this.#options.settled;
       this.#mustBeOpen();
     }
-    return await this.#turns.run(content, about, signal);
+    return await this.#unlessDrained(this.#turns.run(content, about, signal));
+  }
+
+  /** Whether a turn that another process began waits for `continueOpenTurn`. */
+  get hasOpenTurn(): boolean {
+    return this.#continuation !== undefined;
+  }
+
+  /**
+   * After a load with `openTurns: "continue"`: goes on with the turn that was under way, and then with prompts that wait.
+   * Rejects as `prompt` does; resolves with undefined when no turn was open, or it could only be ended.
+   */
+  async continueOpenTurn(): Promise<PromptResult | undefined> {
+    this.#mustBeOpen();
+    const plan = this.#continuation;
+    this.#continuation = undefined;
+    if (plan) return await this.#unlessDrained(this.#turns.resume((_, signal) => this.#continue(plan, signal)));
+    this.#journal.append(); // the end of a turn that cannot go on
+    await this.#journal.durable();
+    this.#turns.startQueued();
+    return undefined;
+  }
+
+  /**
+   * Closes the session, but leaves its running turn to the next owner: no further call is sent, those under way get
+   * `graceMs`, and the turn is not ended. Its prompt rejects with `session.closed`, and nothing more is told of it.
+   */
+  async drain(graceMs: number, grace?: EndGrace): Promise<void> {
+    const isLeft = () => this.#turns.isCancelled === false && !this.#isCommand && !this.#closing;
+    this.#turns.hold();
+    if (isLeft()) {
+      using patience = this.#options.world.deadline(graceMs);
+      await this.#conversation.quiet(patience.signal);
+    }
+    if (isLeft()) {
+      this.#isDrained = true;
+      this.#journal.append({ kind: "drained", turn: this.turnCount });
+      this.#journal.seal();
+      this.#events.close();
+      await this.#journal.durable();
+    }
+    await this.close(grace);
+  }
+
+  /** What a prompt comes to, unless its turn was left to another process. */
+  async #unlessDrained<T>(ended: Promise<T>): Promise<T> {
+    const end = await ended.catch((error: unknown) => {
+      if (!this.#isDrained) throw error;
+    });
+    if (end !== undefined && !this.#isDrained) return end;
+    throw new TenonError("session.closed", `session ${this.id} is handed over: its turn goes on in the next process`);
   }
 
   /**
@@ -471,18 +530,32 @@ export class Session implements AsyncDisposable {
   }
 
   async #runTurn(work: TurnWork, signal: AbortSignal): Promise<TurnEnd> {
+    this.#isCommand = work.invocation !== undefined;
     await this.#gitWatch?.report(signal);
     return work.invocation ? await this.#runCommand(work.invocation, work, signal) : await this.#answer(work, signal);
   }
 
-  async #answer({ number, isFirst, content: typed }: TurnWork, signal: AbortSignal): Promise<TurnEnd> {
+  async #answer(work: Omit<TurnWork, "invocation">, signal: AbortSignal, plan?: GoingOn): Promise<TurnEnd> {
+    const { number, isFirst, content: typed } = work;
     await this.#settle(isFirst, signal);
-    const expanded = await this.#expansion.expand(typed, signal);
-    if (expanded.kind === "said") return await this.#say(expanded.text, signal);
-    const { content } = expanded;
-    await this.#tools.startPrompt(plainText(content), this.#clients.ports, signal);
+    const expanded = plan?.isInTranscript ? undefined : await this.#expansion.expand(typed, signal);
+    if (expanded?.kind === "said") return await this.#say(expanded.text, signal);
+    const content = expanded?.content;
+    await this.#tools.startPrompt(plainText(content ?? typed), this.#clients.ports, signal);
     this.#system ??= await this.#systemPrompt();
-    return await this.#conversation.answer(content, { number, system: this.#system }, signal);
+    return await this.#conversation.answer(content, { number, system: this.#system, ...defined({ plan }) }, signal);
+  }
+
+  /** The turn of another process. An attempt is recorded before anything else, so that those in a row can be counted. */
+  async #continue(plan: GoingOn, signal: AbortSignal): Promise<TurnEnd> {
+    const { turn: number, attempt, reason, repairs, prompt: content } = plan;
+    this.#journal.append(...repairs, { kind: "continued", turn: number, attempt, reason });
+    this.#journal.assertWritten();
+    await this.#journal.durable();
+    for (const repair of repairs) await this.#events.publish(...new RecordEvents().of(repair));
+    if (plan.isBrokenOff) this.#events.notice("info", "The answer was broken off and begins again.");
+    await this.#gitWatch?.report(signal);
+    return await this.#answer({ number, isFirst: true, content }, signal, plan);
   }
 
   /** The first turn waits for the configuration, every turn within a bound for servers that start; every turn may ask. */

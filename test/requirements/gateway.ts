@@ -1,4 +1,4 @@
-// Requirements of the gateway: G15x clients of a session, G3xx who gets in, and the server; G45x the terminal, lists and notices.
+// Requirements of the gateway: G15x clients of a session, G2xx turns that go on, G3xx who gets in, and the server; G45x the terminal, lists and notices.
 
 export const GATEWAY_REQUIREMENTS = [
   // G150 to G199: many clients, their questions and their prompts.
@@ -32,6 +32,43 @@ export const GATEWAY_REQUIREMENTS = [
   {
     id: "G159",
     text: "a prompt sent again under its id is joined or answered from its record, also after a load; other content under that id is refused",
+  },
+  // G200 to G239: turns that go on in another process.
+  {
+    id: "G200",
+    text: "the model's answer is recorded whole, with what its provider wants back, before any of its calls runs; no call is sent before its intent is durable",
+  },
+  {
+    id: "G201",
+    text: "a turn goes on in the next process from any record: it ends, every call has one outcome, no call id is used twice, and the conversation is one that providers take",
+  },
+  {
+    id: "G202",
+    text: "a call that was sent and has no outcome is not sent again: a task is asked for by its id, a call that the user calls idempotent is sent again, and of all others the outcome is unknown",
+  },
+  {
+    id: "G203",
+    text: "providers that want signed thoughts, thought signatures or reasoning items back take a tool turn that another process continues",
+  },
+  {
+    id: "G204",
+    text: "the servers are started before a turn goes on; the model is told with the first result that what they held in memory is gone, and people are told when an answer begins again",
+  },
+  {
+    id: "G205",
+    text: "a turn that was continued three times in a row without a new outcome or answer ends with session.gave_up; one that was left on purpose does not count",
+  },
+  {
+    id: "G206",
+    text: "draining leaves the turn to the next process: no further call is sent, calls under way get their time, and nobody is told that the turn ended",
+  },
+  {
+    id: "G207",
+    text: "a prompt that waits for a continued turn by its id gets the end of that turn, and prompts that wait are run after it",
+  },
+  {
+    id: "G208",
+    text: "a turn that was cancelled, refused or had its last words is not run again, nor is a command; a copy of a session does not continue the turn of its original",
   },
   // G300 to G349: access and server.
   {

@@ -1,10 +1,14 @@
 // The conversation of a session: turns of the model over one transcript, each step journaled, then published.
+import { unreachable } from "../../base/id.js";
+import { defined } from "../../base/json/defined.js";
 import type { World } from "../../base/ports/world.js";
 import { type ContentBlock, text } from "../../base/text/content.js";
 import { alreadyMarked, type MarkedContent } from "../../base/text/marking.js";
 import { type BuiltinPresentation, type PlanEntry, presentationOf } from "../../builtin/index.js";
 import {
   addUsage,
+  type BegunCall,
+  type BegunTurn,
   compactBetweenTurns,
   mediaOf,
   NO_USAGE,
@@ -14,15 +18,17 @@ import {
   type Turn,
   type TurnEnd,
   type TurnEvent,
+  type WholeAnswer,
 } from "../../engine/index.js";
 import type { Model, ModelUsage, ThinkingLevel } from "../../models/index.js";
-import type { CatalogTool } from "../../tools/index.js";
+import { type CatalogTool, recalledResult } from "../../tools/index.js";
 import type { EventStream } from "../events.js";
 import { changeOf, type JournalEntry, LateNotes, recordOf } from "../journal/entry.js";
-import type { Restored } from "../journal/history.js";
+import { type Restored, STILL_RUNS } from "../journal/history.js";
 import type { Journal } from "../journal/journal.js";
 import { SESSION_LIMITS } from "../limits.js";
 import type { SessionTools } from "../tools/tools.js";
+import type { GivenCall, GoingOn } from "./continuation.js";
 import { startingNote } from "./system-prompt.js";
 import { type LateEnd, noteOf, SessionTasks } from "./tasks.js";
 
@@ -38,6 +44,9 @@ export interface ConversationOptions {
   /** For a session that is taken up again. */
   readonly restored?: Restored;
 }
+
+/** For the model, with the first result after a turn went on in another process. */
+const MOVED = "The session moved to another process. Its servers were started again: what they held in memory is gone.";
 
 /** Written with a change of the transcript. */
 interface WithChange {
@@ -58,6 +67,14 @@ export class Conversation {
   readonly #notes: LateNotes;
   /** Calls of the turn under way that go on at their servers by themselves. */
   readonly #lasting = new Set<string>();
+  /** Calls of the turn under way that were sent and have no outcome. */
+  readonly #sent = new Set<string>();
+  /** Calls that people know from the process that began the turn. */
+  readonly #begun = new Set<string>();
+  /** Written with the first of its calls. */
+  #answer: Extract<JournalEntry, { readonly kind: "answer" }> | undefined;
+  /** No call is sent any more. Called when one that was sent has its outcome. */
+  #onQuiet: (() => void) | undefined;
   /** Written with the next change of the transcript: both are there after a crash, or neither is. */
   #withChange: WithChange = {};
   #isBusy = false;
@@ -113,10 +130,30 @@ export class Conversation {
     else emit();
   }
 
-  /** One turn of the model. Throws a TenonError when the model fails; the transcript is valid in every case. */
-  async answer(content: MarkedContent, about: Pick<Turn, "number" | "system">, signal: AbortSignal): Promise<TurnEnd> {
-    this.#addPrompt(content);
-    return await this.#follow(runTurn(this.#turn(about), signal));
+  /**
+   * One turn of the model, or what is left of one that another process began: then the prompt may be in the transcript
+   * already. Throws a TenonError when the model fails; the transcript is valid in every case.
+   */
+  async answer(
+    content: MarkedContent | undefined,
+    { plan, ...about }: TurnAbout & { readonly plan?: GoingOn },
+    signal: AbortSignal,
+  ): Promise<TurnEnd> {
+    if (content) this.#addPrompt(content);
+    const begun = plan && (await this.#begunTurn(plan));
+    return await this.#follow(runTurn(this.#turn(about, begun), signal));
+  }
+
+  /** From now on no call is sent. Resolves once those that were sent have their outcome, unless they go on at their servers. */
+  async quiet(signal: AbortSignal): Promise<void> {
+    const isWaiting = () => [...this.#sent].some((id) => !this.#lasting.has(id)) && !signal.aborted;
+    await new Promise<void>((resolve) => {
+      this.#onQuiet = () => {
+        if (!isWaiting()) resolve();
+      };
+      signal.addEventListener("abort", this.#onQuiet, { once: true });
+      this.#onQuiet();
+    });
   }
 
   /**
@@ -172,15 +209,52 @@ export class Conversation {
   }
 
   /** Because the person asked for it; says in its events what came of it. */
-  async compact(about: Pick<Turn, "number" | "system">, signal: AbortSignal): Promise<void> {
+  async compact(about: TurnAbout, signal: AbortSignal): Promise<void> {
     await this.#follow(compactBetweenTurns(this.#turn(about), signal));
   }
 
-  #turn(about: Pick<Turn, "number" | "system">): Turn {
-    const { settings, tools, journal, cacheKey } = this.#options;
-    let { model, thinking } = settings;
-    const callJournal: Turn["ports"]["journal"] = {
+  async #begunTurn({ callCount, modelCalls, usage, answer }: GoingOn): Promise<BegunTurn> {
+    const calls: BegunCall[] = [];
+    for (const call of answer?.calls ?? []) calls.push(await this.#begunCall(call));
+    return { callCount, modelCalls, usage, note: MOVED, ...defined({ answer: answer && { ...answer, calls } }) };
+  }
+
+  async #begunCall(call: GivenCall): Promise<BegunCall> {
+    const { tools, settings } = this.#options;
+    switch (call.state) {
+      case "ended": {
+        const { subject, outcome } = call;
+        const origin = subject.tool?.label ?? subject.name;
+        const context = { store: tools.results, media: mediaOf(settings.model), origin };
+        return { state: "ended", result: await recalledResult(outcome, context) };
+      }
+      case "sent": {
+        const { toolCallId, subject, task } = call;
+        const restored = task && { ...task, subject };
+        const lasting = restored && this.tasks.ofTurn(restored);
+        if (restored && !lasting) {
+          this.tasks.wait(restored);
+          return { state: "ended", result: { isError: false, content: [text(STILL_RUNS)] } };
+        }
+        this.#begun.add(toolCallId);
+        this.#sent.add(toolCallId);
+        if (lasting) this.#lasting.add(toolCallId);
+        return { state: "sent", toolCallId, ...defined({ lasting }) };
+      }
+      case "open":
+        if (call.isStarted && call.toolCallId !== undefined) this.#begun.add(call.toolCallId);
+        return { state: "open", ...defined({ toolCallId: call.toolCallId }) };
+      default:
+        return unreachable(call);
+    }
+  }
+
+  #callJournal(): Turn["ports"]["journal"] {
+    const { journal } = this.#options;
+    return {
       intent: ({ toolCallId, tool }) => {
+        if (this.#onQuiet) return new Promise<void>(() => undefined); // until the turn is stopped
+        this.#sent.add(toolCallId);
         journal.append({ kind: "intent", toolCallId, definitionHash: tool.definitionHash });
         journal.assertWritten(); // a call that a crash would forget is not made
         return journal.durable();
@@ -189,12 +263,39 @@ export class Conversation {
         const task = this.tasks.taskOf(tool, { ...call, toolCallId });
         if (!task) return undefined;
         this.#lasting.add(toolCallId);
+        this.#onQuiet?.();
         journal.append({ kind: "task", ...task });
         return journal.durable();
       },
     };
+  }
+
+  /** Written with the first of its calls, so that it costs no write of its own. */
+  #keepAnswer(turn: number, answer: WholeAnswer): void {
+    const { text: words, toolCalls, providerData, announced, isTruncated } = answer;
+    this.#answer = {
+      kind: "answer",
+      turn,
+      text: words,
+      toolCalls,
+      ...defined({
+        providerData,
+        announced: announced.size > 0 ? Object.fromEntries(announced) : undefined,
+        isTruncated: isTruncated || undefined,
+      }),
+    };
+  }
+
+  #turn(about: TurnAbout, begun?: BegunTurn): Turn {
+    const { settings, tools, cacheKey } = this.#options;
+    let { model, thinking } = settings;
     return {
       ...about,
+      ...defined({ begun }),
+      onAnswer: (answer) => {
+        this.#keepAnswer(about.number, answer);
+        return undefined;
+      },
       get model() {
         return model;
       },
@@ -213,7 +314,7 @@ export class Conversation {
       },
       quarantine: (tool, reason) => tools.catalog.quarantine(tool.id, reason),
       pinned: () => pinnedPlan(this.#plan),
-      ports: { ...tools.ports(), journal: callJournal },
+      ports: { ...tools.ports(), journal: this.#callJournal() },
     };
   }
 
@@ -231,6 +332,9 @@ export class Conversation {
     } finally {
       await this.#pieces.flush();
       this.#shown.clear();
+      this.#sent.clear();
+      this.#begun.clear();
+      this.#answer = undefined;
       this.#isBusy = false;
       // Left early, it cancels the calls under way and waits for them. The step that failed is what is thrown.
       if (!isOver) await endEarly(turn);
@@ -245,15 +349,28 @@ export class Conversation {
   async #other(event: Exclude<TurnEvent, Piece>): Promise<void> {
     await this.#pieces.flush();
     const look = this.#look(event);
-    if (event.kind === "call_ended") this.#lasting.delete(event.toolCallId);
+    if (event.kind === "call_started" && this.#begun.has(event.toolCallId)) return; // recorded and told already
     if (event.kind === "usage") this.#usage = addUsage(this.#usage, event.usage);
     if (event.kind === "compaction" && event.phase === "done") this.#options.tools.catalog.renew();
     const record = recordOf(event, { ...look, session: this.#usage });
-    if (record) this.#options.journal.append(record);
+    if (record) this.#options.journal.append(...this.#withAnswer(record));
     const held = this.#options.journal.durable();
     if (held) await held;
+    if (event.kind === "call_ended") this.#hasEnded(event.toolCallId);
     const usage = event.kind === "usage" ? { sessionUsage: this.#usage } : {};
     await this.#options.events.publish({ kind: "turn", event, ...look, ...usage });
+  }
+
+  #withAnswer(record: JournalEntry): readonly JournalEntry[] {
+    const answer = this.#answer;
+    this.#answer = undefined;
+    return answer ? [answer, record] : [record];
+  }
+
+  #hasEnded(toolCallId: string): void {
+    this.#lasting.delete(toolCallId);
+    this.#sent.delete(toolCallId);
+    this.#onQuiet?.();
   }
 
   /** A presentation replaces the earlier one as a whole, and holds until the next. */
@@ -276,6 +393,8 @@ export class Conversation {
     return { presentation: newer ?? shown.presentation };
   }
 }
+
+type TurnAbout = Pick<Turn, "number" | "system">;
 
 async function endEarly(turn: AsyncGenerator<unknown, unknown, void>): Promise<void> {
   await turn.return(undefined).catch(() => undefined);

@@ -16,6 +16,7 @@ import {
   presentOutcome,
   type ResultStore,
   resumeCall,
+  type SentBefore,
   type ToolProgress,
 } from "../../tools/index.js";
 import type { EventStream } from "../events.js";
@@ -80,6 +81,21 @@ export class SessionTasks {
       else this.#tellOfWaiting(task);
     }
     this.#hasTold = true;
+  }
+
+  /** A call of the turn that goes on, for its server to be asked; undefined while that is not part of the session. */
+  ofTurn(task: RestoredTask): SentBefore | undefined {
+    const source = this.#open.find((one) => isOf(task, one.source, one.connection.spec))?.source;
+    const resume = source?.resume?.bind(source);
+    if (!resume) return undefined;
+    return { label: labelOf(task), resume: (call) => resume({ ...call, tool: task.tool }, task.lasting) };
+  }
+
+  /** Asks for it as soon as its server is part of the session. */
+  wait(task: RestoredTask): void {
+    this.#waiting = [...this.#waiting, task];
+    this.#hasTold = false;
+    this.follow(this.#open);
   }
 
   /** The person wants none of them any more. What another session waits for too goes on at its server. */

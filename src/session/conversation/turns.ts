@@ -211,6 +211,11 @@ export class SessionTurns {
     return await prompt.done;
   }
 
+  /** From now on no prompt of the queue is started: the next owner of the session does that. */
+  hold(): void {
+    this.#isClosed = true;
+  }
+
   /** Starts the first prompt that waits, unless a turn runs or is to go on. */
   startQueued(): void {
     const [next, ...rest] = this.#queue;

@@ -107,6 +107,8 @@ export type JournalEntry =
       readonly toolCalls: readonly ModelToolCall[];
       readonly providerData?: JsonObject;
       readonly announced?: Readonly<Record<string, string>>;
+      /** The output limit fell into its last call. */
+      readonly isTruncated?: boolean;
     }
   | {
       readonly kind: "question";

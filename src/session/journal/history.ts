@@ -51,7 +51,16 @@ export type OpenQuestion = Omit<EntryOf<"question">, "kind">;
 /** A turn that has begun and not ended, with its records from its prompt on. */
 export interface OpenTurnRecords {
   readonly turn: number;
+  /** Milliseconds since the epoch. */
+  readonly beganMs: number;
   readonly records: readonly JournalEntry[];
+}
+
+/** How an open turn is brought to its end. */
+export interface TurnEnding {
+  readonly end: EntryOf<"end" | "error">;
+  /** In the model's place, where its answer is missing; none if empty. */
+  readonly note?: string;
 }
 
 type EntryOf<Kind extends JournalEntry["kind"]> = Extract<JournalEntry, { readonly kind: Kind }>;
@@ -112,7 +121,7 @@ interface OpenTurn {
   readonly calls: Set<RecordedCall>;
 }
 
-const BROKEN_OFF = "the turn was broken off: Tenon ended, or the session was copied, before it was done";
+export const BROKEN_OFF = "the turn was broken off: Tenon ended, or the session was copied, before it was done";
 
 const LAST_TURN_BROKEN_OFF =
   "The last turn of this session was broken off. Its prompt is not run again: send it again if it should be.";
@@ -143,7 +152,7 @@ export class History {
   #isNamed = false;
   #compactions = 0;
   /** The turn that has begun and not ended; `#open` is for those that the model answers. */
-  #openTurn: { readonly turn: number; readonly promptId?: string; readonly records: JournalEntry[] } | undefined;
+  #openTurn: (OpenTurnRecords & { readonly promptId?: string; readonly records: JournalEntry[] }) | undefined;
   #turnUsage: ModelUsage = NO_USAGE;
   #open: OpenTurn | undefined;
   #openCompaction: string | undefined;
@@ -165,7 +174,7 @@ export class History {
     return { blobs: this.#unpacking.stock, repairs };
   }
 
-  add(entry: JournalEntry): void {
+  add(entry: JournalEntry & { readonly t?: number }): void {
     this.#openTurn?.records.push(entry);
     switch (entry.kind) {
       case "prompt":
@@ -184,6 +193,12 @@ export class History {
       case "task":
       case "outcome":
         this.#follow(entry);
+        break;
+      case "answer":
+        if (this.#open) this.#open.text = entry.text;
+        break;
+      case "continued":
+        if (this.#open && this.#open.calls.size === 0) this.#open.text = ""; // the answer begins again
         break;
       case "note":
         this.#notes.add({ toolCallId: entry.toolCallId, content: alreadyMarked(entry.content) });
@@ -240,11 +255,11 @@ export class History {
     }
   }
 
-  #begin(entry: EntryOf<"prompt">): void {
+  #begin(entry: EntryOf<"prompt"> & { readonly t?: number }): void {
     const { turn, content, promptId } = entry;
     this.#turnCount = Math.max(this.#turnCount, turn);
     this.#isNamed ||= !entry.isCommand;
-    this.#openTurn = { turn, ...defined({ promptId }), records: [entry] };
+    this.#openTurn = { turn, beganMs: entry.t ?? 0, ...defined({ promptId }), records: [entry] };
     this.#turnUsage = NO_USAGE;
     if (promptId !== undefined) {
       this.#queued.delete(promptId);
@@ -259,25 +274,31 @@ export class History {
     return this.#openTurn ? [LAST_TURN_BROKEN_OFF] : [];
   }
 
-  /** Ends what a crash left open. The entries belong into the journal before anything else is written to it. */
-  end(): readonly JournalEntry[] {
+  /** Leaves an open turn to be continued. The entries belong into the journal before anything else is written to it. */
+  resume(): readonly JournalEntry[] {
+    // Whoever asked is gone, and takes no answer any more.
+    const repairs = [...this.#questions.keys()].map((id) => ({ kind: "answered", id, answer: null }) as const);
+    for (const entry of repairs) this.add(entry);
+    return repairs;
+  }
+
+  /** Ends what a crash left open, as broken off unless given. The entries belong where those of `resume` do. */
+  end(ending?: TurnEnding): readonly JournalEntry[] {
     const turn = this.#openTurn?.turn;
     const compactionId = this.#openCompaction;
-    const repairs: JournalEntry[] = [];
+    const repairs = [...this.resume()];
     const repair = (entry: JournalEntry) => {
       repairs.push(entry);
       this.add(entry);
     };
-    // Whoever asked is gone, and takes no answer any more.
-    for (const { id } of [...this.#questions.values()]) repair({ kind: "answered", id, answer: null });
     if (turn === undefined) return repairs;
     for (const call of this.#openCalls()) if (!call.task) repair(endOf(call));
     if (compactionId !== undefined) {
       repair({ kind: "compaction", event: { kind: "compaction", phase: "failed", compactionId, reason: BROKEN_OFF } });
     }
-    const messages = this.#ending();
+    const messages = this.#ending(ending?.note);
     if (messages.length > 0) repair({ kind: "transcript", change: { kind: "added", messages } });
-    repair({ kind: "error", turn, code: "session.closed", message: BROKEN_OFF });
+    repair(ending?.end ?? { kind: "error", turn, code: "session.closed", message: BROKEN_OFF });
     return repairs;
   }
 
@@ -290,7 +311,10 @@ export class History {
       usage: this.#usage,
       settings: this.#settings,
       outside: this.#outside,
-      tasks: this.#openCalls().flatMap(({ task, subject }) => (task ? [{ ...task, subject }] : [])),
+      // Those of an open turn are asked for by the turn.
+      tasks: this.#openCalls().flatMap((call) => {
+        return call.task && !this.#open?.calls.has(call) ? [{ ...call.task, subject: call.subject }] : [];
+      }),
       called: [...this.#calls.values()].flatMap(({ subject }) => subject.tool ?? []),
       notes: this.#notes.waiting,
       prompts: this.#prompts,
@@ -320,7 +344,7 @@ export class History {
   }
 
   /** What has to be added for a turn that never ended. Every call of it has its outcome by now, unless it lasts. */
-  #ending(): readonly ModelMessage[] {
+  #ending(note = BROKE_OFF): readonly ModelMessage[] {
     if (!this.#open) return [];
     const before = this.#valid();
     const transcript = Transcript.from(before);
@@ -333,7 +357,7 @@ export class History {
       });
       transcript.addCalls({ text: words, toolCalls }, calls.map(resultOf));
     } else if (words.trim() !== "") transcript.addAnswer(`${words}\n\n${BROKE_OFF}`);
-    transcript.endTurn(BROKE_OFF);
+    transcript.endTurn(note);
     return transcript.messages.slice(before.length);
   }
 
@@ -458,7 +482,7 @@ export function withoutTerminal({ kind, title, locations, diff }: BuiltinPresent
 }
 
 /** In the place of a result that is still to come. */
-const STILL_RUNS =
+export const STILL_RUNS =
   "The call goes on at its server as a long-running task. Its result will be given to you as soon as it is there: do not call it again.";
 
 function resultOf({ toolCallId: callId, subject: { name, tool }, task, end }: RecordedCall): ModelToolResult {

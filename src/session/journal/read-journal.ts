@@ -380,6 +380,7 @@ const RECORDS: Readonly<Record<JournalEntry["kind"], Fields>> = {
     toolCalls: listOf(toolCall),
     providerData: optional(object()),
     announced: optional(textByName),
+    isTruncated: optional(flag),
   },
   question: { id: text, of: questionKind, turn: optional(count), toolCallId: optional(text), shown: present },
   answered: { id: text, answer: present, by },

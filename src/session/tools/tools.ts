@@ -393,6 +393,7 @@ function asExtra(source: ToolSource): ToolSource {
       callsAtOnce: source.callsAtOnce,
       ready: source.ready ? (signal: AbortSignal) => source.ready?.(signal) ?? Promise.resolve(undefined) : undefined,
       about: source.about ? () => source.about?.() ?? {} : undefined,
+      mayRepeat: source.mayRepeat ? (tool: string) => source.mayRepeat?.(tool) ?? false : undefined,
       leftOut: source.leftOut ? () => source.leftOut?.() ?? [] : undefined,
     }),
   };
