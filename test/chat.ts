@@ -27,7 +27,14 @@ export interface Turn {
   readonly cancelled: AbortSignal;
   update(update: SessionUpdate): Promise<void>;
   say(text: string): Promise<void>;
-  ask(toolCall: ToolCallUpdate, options?: PermissionOption[]): Promise<RequestPermissionResponse["outcome"]>;
+  /** `withdrawn`: takes the question back. */
+  ask(
+    toolCall: ToolCallUpdate,
+    options?: PermissionOption[],
+    withdrawn?: AbortSignal,
+  ): Promise<RequestPermissionResponse["outcome"]>;
+  /** Of a gateway. */
+  info(tenon: object): Promise<void>;
   elicit(request: ElicitationForm): Promise<CreateElicitationResponse>;
   /** As Tenon's agent asks about what a project's files bring. */
   askTrust(toolCall: ToolCallUpdate): Promise<RequestPermissionResponse["outcome"]>;
@@ -43,33 +50,50 @@ export interface FakeAgent {
   readonly status?: () => unknown;
   readonly onNew?: (client: AgentContext) => Promise<void>;
   readonly onClose?: () => Promise<void>;
+  /** Of a gateway: the sessions there are, and what a client is sent before the answer that joins one. */
+  readonly sessions?: readonly { sessionId: string; cwd: string; title: string }[];
+  readonly onJoin?: (turn: Turn) => Promise<object>;
   /** Every request and notification, in order. */
   readonly heard?: { method: string; params: unknown }[];
 }
 
 function fakeAgent(fake: FakeAgent): AgentApp {
-  let cancel = new AbortController();
+  const running = new Set<AbortController>();
+  const idle = new AbortController().signal;
   const hear = (method: string, params: unknown) => fake.heard?.push({ method, params });
   return agent({ name: "fake" })
     .onRequest(methods.agent.initialize, ({ params, method }) => {
       hear(method, params);
-      return { protocolVersion: PROTOCOL_VERSION, agentCapabilities: {}, authMethods: [] };
+      const tenon = { client: { id: "c-me" } };
+      return { protocolVersion: PROTOCOL_VERSION, agentCapabilities: {}, authMethods: [], _meta: { tenon } };
     })
     .onRequest(methods.agent.session.new, async ({ params, method, client }) => {
       hear(method, params);
       await fake.onNew?.(client);
       return { sessionId: SESSION };
     })
+    .onRequest(methods.agent.session.list, () => ({ sessions: [...(fake.sessions ?? [])] }))
+    .onRequest(methods.agent.session.load, async ({ params, method, client }) => {
+      hear(method, params);
+      const tenon = (await fake.onJoin?.(createTurn(client, "", idle))) ?? {};
+      return { _meta: { tenon } };
+    })
+    .onRequest(methods.agent.session.resume, async ({ params, method, client }) => {
+      hear(method, params);
+      const tenon = (await fake.onJoin?.(createTurn(client, "", idle))) ?? {};
+      return { _meta: { tenon } };
+    })
     .onRequest(methods.agent.session.prompt, async ({ params, method, client }) => {
       hear(method, params);
-      cancel = new AbortController();
+      const cancel = new AbortController();
+      running.add(cancel);
       const [block] = params.prompt;
       const text = block?.type === "text" ? block.text : "";
       return { stopReason: (await fake.turn?.(createTurn(client, text, cancel.signal))) ?? "end_turn" };
     })
     .onNotification(methods.agent.session.cancel, ({ params, method }) => {
       hear(method, params);
-      cancel.abort();
+      for (const cancel of running) cancel.abort();
     })
     .onRequest(methods.agent.session.close, async ({ params, method }) => {
       hear(method, params);
@@ -99,14 +123,15 @@ function createTurn(client: AgentContext, text: string, cancelled: AbortSignal):
     cancelled,
     update,
     say: (words) => update({ sessionUpdate: "agent_message_chunk", content: { type: "text", text: words } }),
-    ask: async (toolCall, options = PLAIN_OPTIONS) => {
-      const response = await client.request(methods.client.session.requestPermission, {
-        sessionId: SESSION,
-        toolCall,
-        options,
-      });
+    ask: async (toolCall, options = PLAIN_OPTIONS, cancellationSignal = new AbortController().signal) => {
+      const response = await client.request(
+        methods.client.session.requestPermission,
+        { sessionId: SESSION, toolCall, options },
+        { cancellationSignal },
+      );
       return response.outcome;
     },
+    info: (tenon) => update({ sessionUpdate: "session_info_update", _meta: { tenon } }),
     elicit: (request) => client.request(methods.client.elicitation.create, { ...request, sessionId: SESSION }),
     askTrust: async (toolCall) => {
       const options: PermissionOption[] = [

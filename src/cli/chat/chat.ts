@@ -1,7 +1,11 @@
 // The terminal client: an ACP client connected to the agent in this process. Answers one prompt, a list of them, or a person.
 import { createInterface } from "node:readline";
 import { type AgentApp, client, methods, type Stream } from "@agentclientprotocol/sdk";
-import { EXIT } from "../exit.js";
+import { handled } from "../../base/async/scope.js";
+import { TenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
+import { sharedLog } from "../../base/ports/world.js";
+import { EXIT, exitCodeOf as exitCodeOfError } from "../exit.js";
 import { CLI_LIMITS } from "../limits.js";
 import { Screen } from "../terminal/screen.js";
 import { type Clock, createPalette, isTerminal, systemClock } from "../terminal/stream.js";
@@ -10,12 +14,15 @@ import { commandOf, runCommand } from "./commands.js";
 import { ElicitationPrompter } from "./elicitation.js";
 import { type ChatTerminal, LineReader, QuestionQueue } from "./line-reader.js";
 import { PermissionPrompter } from "./permission.js";
-import { ChatSession } from "./session.js";
+import { ChatSession, type JoinOptions } from "./session.js";
+import { SharedTurns } from "./shared.js";
 import { type ChatView, exitCodeOf, JsonView, TextView, type TurnOutcome, toFailure } from "./view.js";
 
 export interface ChatOptions {
   /** The agent itself, or a stream to it. */
   readonly agent: AgentApp | Stream;
+  /** A session of a gateway is joined, instead of a new one opened. */
+  readonly join?: Pick<JoinOptions, "choose" | "isWatching">;
   /** Absolute. */
   readonly cwd: string;
   /** Servers that may take long to start: a prompt that cannot be repeated waits for them. */
@@ -48,12 +55,12 @@ export async function runChat(options: ChatOptions): Promise<number> {
   // A reader that closed our output is gone: there is nothing left to print.
   for (const stream of new Set([options.output, options.errorOutput])) stream.on("error", () => interrupts.leave());
   try {
-    const opening = session.open(options.cwd).then(() => true);
+    const opening = openSession(parts).then(() => true);
     if (!(await unlessAborted(opening, interrupts.quit))) return EXIT.interrupted;
     return await converse(parts);
   } catch (error) {
     view.failed(toFailure(error));
-    return EXIT.failed;
+    return error instanceof TenonError ? exitCodeOfError(error.code) : EXIT.failed;
   } finally {
     let stopTimer = () => {};
     const hurry = new Promise<void>((resolve) => {
@@ -76,10 +83,13 @@ function compose(options: ChatOptions) {
   const screen = new Screen({ main, side, clock });
   const reader = new LineReader({ input: options.input, output: side, onInterrupt: () => interrupts.raise() });
   const consent = yes ? "approve" : interactive ? "ask" : "deny";
-  const terminal: ChatTerminal = { screen, palette, clock, reader, queue: new QuestionQueue() };
+  const shared = options.join && new SharedTurns();
+  const isLeaving = shared && (() => interrupts.quit.aborted || reader.hasEnded);
+  const queue = new QuestionQueue();
+  const terminal: ChatTerminal = { screen, palette, clock, reader, queue, ...defined({ shared, isLeaving }) };
   const permission = new PermissionPrompter(terminal, { consent, isAttended: interactive });
   const elicitation = new ElicitationPrompter(terminal);
-  const view: ChatView = json ? new JsonView(output, errorOutput) : new TextView(terminal, isDialogue);
+  const view: ChatView = json ? new JsonView(output, errorOutput, shared) : new TextView(terminal, isDialogue);
   const app = view
     .listen(client({ name: "tenon-chat" }))
     .onRequest(methods.client.session.requestPermission, ({ params, signal }) => permission.answer(params, signal))
@@ -89,12 +99,100 @@ function compose(options: ChatOptions) {
   return { ...terminal, options, interrupts, view, permission, elicitation, session };
 }
 
+async function openSession({ options, session, ...parts }: Parts): Promise<void> {
+  const { join, cwd, interactive, yes } = options;
+  if (!join) return await session.open(cwd);
+  const { shared, view, screen, palette, permission, elicitation, interrupts } = parts;
+  if (interactive) {
+    // Questions come at any time, and end with the request: who leaves has answered nothing.
+    permission.beginTurn(interrupts.quit);
+    elicitation.beginTurn(interrupts.quit);
+  }
+  const isReplayed = interactive || join.isWatching;
+  const { meta, id, title } = await session.join({
+    ...join,
+    isUnattended: yes || !interactive,
+    isReplayed,
+    onIdentified: (client) => shared?.identify(client),
+  });
+  shared?.hear(meta);
+  view.joined();
+  if (isReplayed) screen.line(palette.dim(`Attached to ${visibleLine(title) || "a session"} (${id}).`));
+}
+
 async function converse(parts: Parts): Promise<number> {
-  const { prompt, interactive } = parts.options;
+  const { prompt, interactive, join } = parts.options;
+  if (join?.isWatching) return await watch(parts);
+  if (join && interactive) return await attached(parts);
   if (prompt !== undefined || !interactive) await awaitSlowServers(parts);
   if (parts.interrupts.quit.aborted) return EXIT.interrupted;
   if (prompt !== undefined) return (await submit(prompt, parts)).exitCode;
   return interactive ? await dialogue(parts) : await script(parts);
+}
+
+/** Shows everything until the person leaves, or there is nothing to be shown any more. */
+async function watch({ session, interrupts, screen, palette }: Parts): Promise<number> {
+  screen.line(palette.dim("Watching. Ctrl-C leaves; the session goes on."));
+  await unlessAborted(
+    session.closed.then(() => true),
+    interrupts.quit,
+  );
+  return interrupts.quit.aborted ? EXIT.interrupted : EXIT.failed;
+}
+
+/** A person types in a session that others use too: the line is there all the time, and turns of all are shown above it. */
+async function attached(parts: Parts): Promise<number> {
+  const { interrupts, reader, screen, palette, queue, view } = parts;
+  screen.line(palette.dim("Type a prompt, or /help. /quit leaves; the session goes on."));
+  const readLine = () =>
+    queue.between(async (yielding) => {
+      const resume = screen.hold();
+      try {
+        const signal = AbortSignal.any([interrupts.quit, yielding]);
+        return await reader.question(view.prompt, { signal, vanishes: true });
+      } finally {
+        resume();
+      }
+    });
+  for (;;) {
+    const line = await interrupts.during(() => onInterrupt(parts), readLine);
+    if (interrupts.quit.aborted) return EXIT.interrupted;
+    if (line === undefined) return EXIT.done;
+    if (line.trim() === "") continue;
+    interrupts.disarm();
+    if (commandOf(line, true) === undefined) handled(sendShared(line, parts), sharedLog(), "send a prompt");
+    else if ((await submit(line, parts)).shallQuit) return EXIT.done;
+  }
+}
+
+/** Ctrl-C stops what the person asked for themselves; the work of others only by /cancel. */
+function onInterrupt({ shared, reader, screen, palette, session, view }: Parts): void {
+  reader.clear();
+  const say = (text: string) => reader.interject(() => screen.line(palette.dim(text)));
+  if (shared?.hasOwn) {
+    say("Stopping. Ctrl-C again leaves.");
+    session.cancel().catch((error: unknown) => view.failed(toFailure(error)));
+  } else if (shared?.isBusy) {
+    const whose = shared.other === undefined ? "the turn" : `the turn of ${visibleLine(shared.other)}`;
+    say(`/cancel stops ${whose}. Ctrl-C again leaves; the work goes on.`);
+  } else say("Ctrl-C again leaves; the session goes on.");
+}
+
+/** Nobody waits for it: others may be asked, and more be typed, meanwhile. Never rejects. */
+async function sendShared(text: string, { shared, session, view, reader, interrupts }: Parts): Promise<void> {
+  const outcome = await settled(async (): Promise<TurnOutcome> => {
+    const stopReason = await shared?.run((promptId) => session.prompt(text, promptId));
+    return { kind: "stopped", stopReason: stopReason ?? "end_turn", wasDenied: false };
+  });
+  if (!interrupts.quit.aborted && !reader.hasEnded) reader.interject(() => view.turnEnded(outcome));
+}
+
+async function settled(work: () => Promise<TurnOutcome>): Promise<TurnOutcome> {
+  try {
+    return await work();
+  } catch (error) {
+    return { kind: "failed", failure: toFailure(error) };
+  }
 }
 
 /** A person types: failures are shown and the chat goes on, until they leave. */
@@ -137,7 +235,7 @@ async function script(parts: Parts): Promise<number> {
 
 /** One line of the person: a command of the chat, or a prompt that runs as a turn of the agent. */
 async function submit(line: string, parts: Parts) {
-  const command = commandOf(line);
+  const command = commandOf(line, parts.shared !== undefined);
   if (command === undefined) return await runTurn(line, parts);
   if (command === "quit") return { exitCode: EXIT.done, shallQuit: true };
   try {
@@ -161,15 +259,13 @@ async function runTurn(text: string, parts: Parts) {
   permission.beginTurn(over.signal);
   elicitation.beginTurn(over.signal);
   view.turnStarted();
-  const outcome = await interrupts.during(cancel, async (): Promise<TurnOutcome> => {
-    try {
+  const outcome = await interrupts.during(cancel, () =>
+    settled(async () => {
       const stopReason = await unlessAborted(session.prompt(text), interrupts.quit);
       if (stopReason === undefined) return { kind: "abandoned" };
       return { kind: "stopped", stopReason, wasDenied: permission.wasDenied };
-    } catch (error) {
-      return { kind: "failed", failure: toFailure(error) };
-    }
-  });
+    }),
+  );
   // A question left open is answered with "cancelled", so that the agent never waits for a person who has gone.
   over.abort();
   await Promise.allSettled(cancelling);

@@ -1,4 +1,4 @@
-// The words that are for the chat itself and not for the agent: /help, /tools, /mcp, /quit.
+// The words that are for the chat itself and not for the agent: /help, /tools, /mcp, /cancel, /quit.
 
 import { formatElapsed, type Palette } from "../terminal/stream.js";
 import { renderTable, visible, visibleLine } from "../terminal/text.js";
@@ -6,7 +6,7 @@ import { preview } from "./describe.js";
 import type { ChatTerminal } from "./line-reader.js";
 import type { ChatSession, ServerReport } from "./session.js";
 
-type CommandPorts = Pick<ChatTerminal, "screen" | "palette"> & { readonly session: ChatSession };
+type CommandPorts = Pick<ChatTerminal, "screen" | "palette" | "shared"> & { readonly session: ChatSession };
 
 const COMMANDS = [
   ["/help", "these words"],
@@ -14,22 +14,31 @@ const COMMANDS = [
   ["/tools add <tool>", "puts a tool in front of the model; so does @tool:<tool> in a prompt"],
   ["/why <tool>", "why a tool is, or is not, in front of the model"],
   ["/mcp", "the MCP servers of this session and their state"],
-  ["/quit", "end the chat (so do Ctrl-D, and Ctrl-C twice)"],
 ] as const;
+
+const LAST_COMMANDS = {
+  own: [["/quit", "end the chat (so do Ctrl-D, and Ctrl-C twice)"]],
+  shared: [
+    ["/cancel", "stop the turn that runs, whoever sent it; first of all prompts of yours that wait"],
+    ["/quit", "leave; the session goes on (so do Ctrl-D, and Ctrl-C twice)"],
+  ],
+} as const;
 
 const ERROR_LINES = 12;
 
-type ChatCommand = "help" | "tools" | "mcp" | "quit";
+type ChatCommand = "help" | "tools" | "mcp" | "cancel" | "quit";
 
 /** The command a line is, or undefined when it is for the agent, which has commands of its own. */
-export function commandOf(line: string): ChatCommand | undefined {
+export function commandOf(line: string, isShared = false): ChatCommand | undefined {
   const word = /^\/([a-z]+)\s*$/iu.exec(line.trim())?.[1]?.toLowerCase();
   if (word === "quit" || word === "exit") return "quit";
+  if (isShared && word === "cancel") return word;
   return word === "help" || word === "tools" || word === "mcp" ? word : undefined;
 }
 
 export async function runCommand(command: Exclude<ChatCommand, "quit">, ports: CommandPorts): Promise<void> {
   if (command === "help") return showHelp(ports);
+  if (command === "cancel") return await ports.session.cancel();
   const servers = await ports.session.status();
   if (servers.length === 0) {
     const text = "  No MCP servers in this session. tenon mcp add configures one, --mcp-config FILE adds some.";
@@ -38,9 +47,11 @@ export async function runCommand(command: Exclude<ChatCommand, "quit">, ports: C
   (command === "tools" ? showTools : showServers)(servers, ports);
 }
 
-function showHelp({ screen, palette }: CommandPorts): void {
-  for (const row of renderTable(COMMANDS, { columns: screen.columns, indent: 2 })) screen.line(row);
-  screen.line(palette.dim("  Anything else is sent to the agent. Ctrl-C stops its answer."));
+function showHelp({ screen, palette, shared }: CommandPorts): void {
+  const rows = [...COMMANDS, ...(shared ? LAST_COMMANDS.shared : LAST_COMMANDS.own)];
+  for (const row of renderTable(rows, { columns: screen.columns, indent: 2 })) screen.line(row);
+  const stops = shared ? "the answer to a prompt of yours" : "its answer";
+  screen.line(palette.dim(`  Anything else is sent to the agent. Ctrl-C stops ${stops}.`));
 }
 
 function showTools(servers: readonly ServerReport[], { screen, palette }: CommandPorts): void {

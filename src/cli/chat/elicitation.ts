@@ -23,7 +23,13 @@ export class ElicitationPrompter {
     this.#turn = signal;
   }
 
+  /** Never resolves where the person leaves the question to others. */
   async answer(request: CreateElicitationRequest, requestSignal: AbortSignal): Promise<CreateElicitationResponse> {
+    const response = await this.#answer(request, requestSignal);
+    return response === CANCEL && this.#options.isLeaving?.() ? await new Promise<never>(() => {}) : response;
+  }
+
+  async #answer(request: CreateElicitationRequest, requestSignal: AbortSignal): Promise<CreateElicitationResponse> {
     if (this.#turn.aborted) {
       this.#options.screen.line(this.#options.palette.dim(`Not asked now: ${visibleLine(request.message)}`));
       return CANCEL;
@@ -98,7 +104,7 @@ export class ElicitationPrompter {
   }
 
   async #askField(field: Field, signal: AbortSignal, isOnly: boolean) {
-    const { screen, palette, reader } = this.#options;
+    const { screen, palette, reader, shared } = this.#options;
     const whenRequired = isOnly && field.usual === undefined ? " (Enter alone: no answer)" : "";
     const freedom = field.isRequired ? whenRequired : " (optional)";
     screen.line(`  ${palette.bold(field.label)}${palette.dim(freedom)}`);
@@ -108,7 +114,7 @@ export class ElicitationPrompter {
     const words = [hint, ...(usual === undefined ? [] : [`Enter: ${usual}`])].filter((part) => part !== "").join(", ");
     for (;;) {
       const prompt = words === "" ? "  › " : `  ${palette.dim(`[${words}]`)} › `;
-      const typed = await reader.question(prompt, { signal, isFresh: true });
+      const typed = await reader.question(prompt, { signal, isFresh: true, vanishes: shared !== undefined });
       if (typed === undefined || signal.aborted) return undefined;
       const read = readTyped(isOnly ? { ...field, isRequired: false } : field, typed);
       if (typeof read !== "string") return read.value === undefined ? LEFT_OUT : toContent(read.value);
@@ -117,9 +123,9 @@ export class ElicitationPrompter {
   }
 
   async #decide(menu: string, signal: AbortSignal): Promise<Verdict> {
-    const { screen, palette, reader } = this.#options;
+    const { screen, palette, reader, shared } = this.#options;
     for (;;) {
-      const typed = await reader.question(`  ${menu} › `, { signal, isFresh: true });
+      const typed = await reader.question(`  ${menu} › `, { signal, isFresh: true, vanishes: shared !== undefined });
       if (typed === undefined || signal.aborted) return undefined;
       const word = typed.trim().toLowerCase();
       if (["y", "yes"].includes(word)) return "yes";

@@ -6,10 +6,10 @@ import type {
   RequestPermissionRequest,
   RequestPermissionResponse,
 } from "@agentclientprotocol/sdk";
-import { isJsonObject, type JsonObject } from "../../base/json/json.js";
 import { visible, visibleLine } from "../terminal/text.js";
 import { contentLines, fullArguments, preview } from "./describe.js";
 import type { ChatTerminal } from "./line-reader.js";
+import { tenonMeta } from "./shared.js";
 
 interface PermissionOptions {
   readonly consent: "ask" | "approve" | "deny";
@@ -49,24 +49,30 @@ export class PermissionPrompter {
     this.#options = { ...terminal, ...options };
   }
 
+  /** Open questions are answered with "cancelled" when the signal aborts. */
   beginTurn(signal: AbortSignal): void {
     this.#turn = signal;
     this.wasDenied = false;
   }
 
-  /** Questions that come together wait for each other; those left when the turn is cancelled are answered so at once. */
+  /**
+   * Questions that come together wait for each other; those left when the turn is cancelled are answered so at once. Never
+   * resolves where the person leaves the question to others.
+   */
   async answer(request: RequestPermissionRequest, requestSignal: AbortSignal): Promise<RequestPermissionResponse> {
+    const { queue, isLeaving } = this.#options;
     const signal = AbortSignal.any([this.#turn, requestSignal]);
     const decide = async () => (signal.aborted ? CANCELLED : await this.#decide(request, signal));
-    return await this.#options.queue.run(decide);
+    const response = await queue.run(decide);
+    return response === CANCELLED && isLeaving?.() ? await new Promise<never>(() => {}) : response;
   }
 
   async #decide(request: RequestPermissionRequest, signal: AbortSignal): Promise<RequestPermissionResponse> {
     const { options, toolCall } = request;
     const { consent, isAttended, screen, palette } = this.#options;
     const title = visibleLine(toolCall.title ?? toolCall.toolCallId);
-    if (tenonMeta(request._meta)["trust"] === true) return await this.#decideTrust(title, request, signal);
-    const { lock, protects } = tenonMeta(toolCall._meta);
+    if (tenonMeta(request)["trust"] === true) return await this.#decideTrust(title, request, signal);
+    const { lock, protects } = tenonMeta(toolCall);
     const isLocked = lock === true;
     const isProtected = protects !== undefined;
     // `--yes` is consent to ordinary calls of tools as they were locked: the rest is for a person to look at.
@@ -99,7 +105,7 @@ export class PermissionPrompter {
     const choices = [ONCE, ALWAYS, NO, NEVER].filter((choice) => choice === NO || optionOf(options, choice));
     const lines = [...notesOf(request), ...given, ...choices.flatMap((choice) => meaningOf(choice, request))];
     const choice = await this.#ask(`Allow ${this.#options.palette.bold(title)}?`, lines, choices, signal);
-    if (signal.aborted) return CANCELLED;
+    if (signal.aborted || (choice === undefined && this.#options.isLeaving?.())) return CANCELLED;
     const isNo = choice === undefined || choice === NO || choice === NEVER;
     return isNo ? this.#deny(options, choice) : (select(options, choice) ?? CANCELLED);
   }
@@ -122,7 +128,8 @@ export class PermissionPrompter {
     }
     const lines = contentLines(request.toolCall.content ?? []);
     const choice = await this.#ask(palette.bold(title), lines, [TRUST, NOT_NOW, NEVER], signal);
-    return signal.aborted ? CANCELLED : (select(request.options, choice ?? NOT_NOW) ?? CANCELLED);
+    if (signal.aborted || (choice === undefined && this.#options.isLeaving?.())) return CANCELLED;
+    return select(request.options, choice ?? NOT_NOW) ?? CANCELLED;
   }
 
   /** Undefined at the end of the input, and when the signal aborts. */
@@ -132,14 +139,15 @@ export class PermissionPrompter {
     choices: readonly Choice[],
     signal: AbortSignal,
   ): Promise<Choice | undefined> {
-    const { screen, palette, reader } = this.#options;
+    const { screen, palette, reader, shared } = this.#options;
+    const vanishes = shared !== undefined;
     const resume = screen.hold();
     try {
       screen.line(`${palette.yellow("?")} ${question}`);
       for (const line of lines) screen.line(`    ${line}`);
       const menu = choices.map((choice) => `[${choice.key}] ${choice.label}`).join("  ");
       for (;;) {
-        const typed = await reader.question(`  ${menu} › `, { signal, isFresh: true });
+        const typed = await reader.question(`  ${menu} › `, { signal, isFresh: true, vanishes });
         if (typed === undefined || signal.aborted) return undefined;
         const choice = choices.find(({ words }) => words.includes(typed.trim().toLowerCase()));
         if (choice) return choice;
@@ -171,20 +179,14 @@ function meaningOf(choice: Choice, { options }: RequestPermissionRequest): reado
   return option ? [`[${choice.key}] ${visibleLine(option.name)}`] : [];
 }
 
-/** What Tenon's agent says about a question beside the protocol; another agent says nothing. */
-function tenonMeta(meta: { readonly [key: string]: unknown } | null | undefined): JsonObject {
-  const tenon = meta?.["tenon"];
-  return isJsonObject(tenon) ? tenon : {};
-}
-
 /** What changed, and why it is asked: all of it, since the answer should depend on it. */
 function notesOf({ toolCall }: RequestPermissionRequest): readonly string[] {
-  const { notes } = tenonMeta(toolCall._meta);
+  const { notes } = tenonMeta(toolCall);
   return Array.isArray(notes) ? notes.filter((note) => typeof note === "string").map((note) => visible(note)) : [];
 }
 
-function serversOf({ _meta }: RequestPermissionRequest): readonly string[] {
-  const { server, servers } = tenonMeta(_meta);
+function serversOf(request: RequestPermissionRequest): readonly string[] {
+  const { server, servers } = tenonMeta(request);
   if (Array.isArray(servers)) return servers.filter((name) => typeof name === "string");
   return typeof server === "string" ? [server] : [];
 }

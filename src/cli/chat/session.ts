@@ -10,9 +10,37 @@ import {
 } from "@agentclientprotocol/sdk";
 import * as z from "zod/v4";
 import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject } from "../../base/json/json.js";
 import { VERSION } from "../../base/version.js";
+import { tenonMeta } from "./shared.js";
 
 const PROTOCOL_VERSION = 1;
+
+/** A session of a gateway, as `session/list` has it; that used last comes first. */
+export interface ListedSession {
+  readonly id: string;
+  readonly cwd: string;
+  readonly title: string;
+}
+
+/** How a chat joins a session that other clients may use too. */
+export interface JoinOptions {
+  /** Which one; throws when there is none. */
+  readonly choose: (sessions: readonly ListedSession[]) => ListedSession;
+  /** It shows everything, sends nothing and is asked nothing. */
+  readonly isWatching: boolean;
+  /** It answers by itself, so that it is asked only in turns it started. */
+  readonly isUnattended: boolean;
+  /** The conversation so far is shown. */
+  readonly isReplayed: boolean;
+  /** Called with the id of this client at the gateway, before anything is shown. */
+  readonly onIdentified: (client: string) => void;
+}
+
+export interface JoinedSession extends ListedSession {
+  /** `_meta.tenon` of the answer that joined it. */
+  readonly meta: JsonObject;
+}
 
 export class ChatSession {
   readonly #connection: ClientConnection;
@@ -25,25 +53,66 @@ export class ChatSession {
     this.#connection = "readable" in agent ? client.connect(agent) : client.connect(agent);
   }
 
+  /** Resolves when there is no agent at the other end any more. */
+  get closed(): Promise<void> {
+    return this.#connection.closed;
+  }
+
   /** Its servers are those of the configuration, `--mcp-config` among them. */
   async open(cwd: string): Promise<void> {
+    await this.#initialize({ name: "tenon-chat", title: "Tenon chat" });
     const { agent } = this.#connection;
-    await agent.request(methods.agent.initialize, {
-      protocolVersion: PROTOCOL_VERSION,
-      clientInfo: { name: "tenon-chat", title: "Tenon chat", version: VERSION },
-      clientCapabilities: {
-        session: { notices: {} },
-        ...defined({ elicitation: this.#canBeAsked ? { form: {}, url: {} } : undefined }),
-      },
-    });
     const { sessionId } = await agent.request(methods.agent.session.new, { cwd, mcpServers: [] });
     this.#sessionId = sessionId;
   }
 
-  async prompt(text: string): Promise<StopReason> {
+  async join(options: JoinOptions): Promise<JoinedSession> {
+    const { choose, isWatching, isUnattended, isReplayed, onIdentified } = options;
+    const { agent } = this.#connection;
+    const role = isWatching ? "observer" : "controller";
+    const answer = await this.#initialize(
+      { name: "tenon-attach", title: "tenon attach" },
+      { role, ...defined({ unattended: isUnattended ? true : undefined }) },
+    );
+    const { client } = tenonMeta(answer);
+    if (isJsonObject(client) && typeof client["id"] === "string") onIdentified(client["id"]);
+    const session = choose(await this.#list());
+    const request = { sessionId: session.id, cwd: session.cwd, mcpServers: [], _meta: { tenon: { role } } };
+    const method = isReplayed ? methods.agent.session.load : methods.agent.session.resume;
+    const joined = await agent.request(method, request);
+    this.#sessionId = session.id;
+    return { ...session, meta: tenonMeta(joined) };
+  }
+
+  async #initialize(about: { readonly name: string; readonly title: string }, tenon?: JsonObject): Promise<unknown> {
+    return await this.#connection.agent.request(methods.agent.initialize, {
+      protocolVersion: PROTOCOL_VERSION,
+      clientInfo: { ...about, version: VERSION },
+      clientCapabilities: {
+        session: { notices: {} },
+        ...defined({ elicitation: this.#canBeAsked ? { form: {}, url: {} } : undefined }),
+      },
+      ...defined({ _meta: tenon && { tenon } }),
+    });
+  }
+
+  async #list(): Promise<readonly ListedSession[]> {
+    const listed: ListedSession[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await this.#connection.agent.request(methods.agent.session.list, { cursor: cursor ?? null });
+      listed.push(...page.sessions.map(({ sessionId, cwd, title }) => ({ id: sessionId, cwd, title: title ?? "" })));
+      cursor = page.nextCursor ?? undefined;
+    } while (cursor !== undefined);
+    return listed;
+  }
+
+  /** `promptId`: for a gateway, where it runs once however often it is sent. */
+  async prompt(text: string, promptId?: string): Promise<StopReason> {
     const response = await this.#connection.agent.request(methods.agent.session.prompt, {
       sessionId: this.#openId(),
       prompt: [{ type: "text", text }],
+      ...defined({ _meta: promptId === undefined ? undefined : { tenon: { promptId } } }),
     });
     return response.stopReason;
   }

@@ -10,18 +10,23 @@ import {
   type ToolCall,
   type ToolCallUpdate,
 } from "@agentclientprotocol/sdk";
-import { messageOf } from "../../base/errors.js";
+import { messageOf, TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import { isJsonObject } from "../../base/json/json.js";
+import { isJsonObject, type JsonObject } from "../../base/json/json.js";
 import { EXIT } from "../exit.js";
 import { formatElapsed } from "../terminal/stream.js";
 import { clipToWidth, displayWidth, visible, visibleJson, visibleLine } from "../terminal/text.js";
 import { contentLines, describeBlock, preview, shortArguments } from "./describe.js";
 import type { ChatTerminal } from "./line-reader.js";
+import { endedQuestion, readWho, type SharedTurns, tenonMeta } from "./shared.js";
 
 export interface ChatView {
   /** Subscribes to the session's updates in the form the view needs. */
   listen(client: ClientApp): ClientApp;
+  /** What stands before the line that a person types. */
+  readonly prompt: string;
+  /** The conversation so far has been shown. */
+  joined(): void;
   turnStarted(): void;
   turnEnded(outcome: TurnOutcome): void;
   /** Something went wrong outside a turn. */
@@ -60,6 +65,7 @@ export function exitCodeOf(outcome: TurnOutcome): number {
 
 /** What a person needs to know of whatever a request was rejected with. */
 export function toFailure(thrown: unknown): ChatFailure {
+  if (thrown instanceof TenonError) return { message: thrown.message, ...defined({ hint: thrown.hint || undefined }) };
   if (!(thrown instanceof RequestError)) return { message: messageOf(thrown) };
   const data = isJsonObject(thrown.data) ? thrown.data : {};
   const hint = typeof data.hint === "string" ? data.hint : undefined;
@@ -81,18 +87,27 @@ const STOP_TEXTS: Readonly<Record<StopReason, string | undefined>> = {
 export class JsonView implements ChatView {
   readonly #output: NodeJS.WritableStream;
   readonly #errorOutput: NodeJS.WritableStream;
+  readonly #shared: SharedTurns | undefined;
 
-  constructor(output: NodeJS.WritableStream, errorOutput: NodeJS.WritableStream) {
+  constructor(output: NodeJS.WritableStream, errorOutput: NodeJS.WritableStream, shared?: SharedTurns) {
     this.#output = output;
     this.#errorOutput = errorOutput;
+    this.#shared = shared;
   }
 
   /** Takes the parameters unparsed: the SDK's schemas drop fields they do not know. */
   listen(client: ClientApp): ClientApp {
     const method = methods.client.session.update;
     const unparsed = (params: unknown): unknown => params;
-    return client.onNotification(method, unparsed, ({ params }) => this.#print({ method, params }));
+    return client.onNotification(method, unparsed, ({ params }) => {
+      this.#shared?.hear(tenonMeta(isJsonObject(params) ? params["update"] : undefined));
+      this.#print({ method, params });
+    });
   }
+
+  readonly prompt = "› ";
+
+  joined(): void {}
 
   turnStarted(): void {}
 
@@ -126,18 +141,44 @@ export class TextView implements ChatView {
   #voice: Voice | undefined;
   #isInTurn = false;
   #stopThinking: () => void = () => {};
+  /** The end of an answer that has no line of its own yet: while somebody types, only whole lines are shown. */
+  #held = "";
+  #endReplay: (() => void) | undefined;
 
   /** `isTalkative`: also shows what is worth knowing only while one watches, thoughts and notices that ask for nothing. */
   constructor(options: ChatTerminal, isTalkative: boolean) {
     this.#options = options;
     this.#isTalkative = isTalkative;
     this.#calls = new ToolCalls(options);
+    if (options.shared) this.#endReplay = options.screen.hold();
   }
 
   listen(client: ClientApp): ClientApp {
     return client.onNotification(methods.client.session.update, ({ params }) => {
-      this.#options.reader.interject(() => this.#update(params.update));
+      const { reader } = this.#options;
+      if (this.#isHeld(params.update)) return;
+      reader.interject(() => {
+        this.#update(params.update);
+        reader.setPrompt(this.prompt);
+      });
     });
+  }
+
+  /** Where a session is shared, it says whether a turn runs: people type all the time. */
+  get prompt(): string {
+    const { shared, palette, screen } = this.#options;
+    if (!shared?.isBusy) return palette.cyan("› ");
+    const { state, other } = shared;
+    const words = [other === undefined ? state : `${state} for ${visibleLine(other)}`, this.#calls.current ?? ""];
+    const text = words.filter((word) => word !== "").join(" · ");
+    return `${palette.dim(clipToWidth(text, Math.floor(screen.columns / 2)))} ${palette.cyan("› ")}`;
+  }
+
+  joined(): void {
+    this.#endReplay?.();
+    this.#endReplay = undefined;
+    this.#speak(undefined);
+    if (this.#options.shared?.isBusy) this.turnStarted();
   }
 
   turnStarted(): void {
@@ -146,14 +187,19 @@ export class TextView implements ChatView {
   }
 
   turnEnded(outcome: TurnOutcome): void {
-    const { screen, palette } = this.#options;
+    const { screen, palette, shared } = this.#options;
+    // Where a session is shared and prompts are not waited for, another turn may run already.
+    if (!(shared?.isBusy && this.#isTalkative)) this.#settle();
+    if (outcome.kind === "failed") this.failed(outcome.failure);
+    const stop = outcome.kind === "stopped" ? STOP_TEXTS[outcome.stopReason] : undefined;
+    if (stop !== undefined) screen.line(palette.yellow(`(${stop})`));
+  }
+
+  #settle(): void {
     this.#isInTurn = false;
     this.#stopThinking();
     this.#calls.endAll();
     this.#speak(undefined);
-    if (outcome.kind === "failed") this.failed(outcome.failure);
-    const stop = outcome.kind === "stopped" ? STOP_TEXTS[outcome.stopReason] : undefined;
-    if (stop !== undefined) screen.line(palette.yellow(`(${stop})`));
   }
 
   failed({ message, hint }: ChatFailure): void {
@@ -162,6 +208,12 @@ export class TextView implements ChatView {
 
   #update(update: SessionUpdate): void {
     switch (update.sessionUpdate) {
+      case "user_message_chunk":
+        this.#prompted(update);
+        break;
+      case "session_info_update":
+        this.#info(tenonMeta(update));
+        break;
       case "agent_message_chunk":
         this.#stream("answer", update.content);
         break;
@@ -171,7 +223,7 @@ export class TextView implements ChatView {
       case "tool_call":
         this.#stopThinking();
         this.#speak(undefined);
-        this.#calls.started(update);
+        this.#calls.started(update, this.#endReplay !== undefined);
         break;
       case "tool_call_update":
         this.#calls.updated(update);
@@ -185,17 +237,77 @@ export class TextView implements ChatView {
     }
   }
 
-  #stream(voice: Voice, content: ContentBlock): void {
+  /** A prompt of another client, or of the conversation so far. */
+  #prompted(update: Extract<SessionUpdate, { sessionUpdate: "user_message_chunk" }>): void {
+    const { screen, palette, shared } = this.#options;
+    if (!shared) return;
+    this.#speak(undefined);
+    const by = readWho(tenonMeta(update)["by"]);
+    const name = by && !shared.isOwn(by) ? `${visibleLine(by.name)} ` : "";
+    for (const line of describeBlock(update.content).trimEnd().split("\n")) {
+      screen.line(`${palette.cyan(`${name}›`)} ${palette.bold(line)}`);
+    }
+  }
+
+  /** Of a session that other clients use too. */
+  #info(meta: JsonObject): void {
+    const { shared, screen, palette } = this.#options;
+    if (!shared) return;
+    const change = shared.hear(meta);
+    if (change !== undefined) this.#settle();
+    if (change === "began" && !this.#endReplay) this.turnStarted();
+    const ended = endedQuestion(meta);
+    if (ended?.by && !shared.isOwn(ended.by)) {
+      const how = ended.answer === undefined ? "" : ` (${visibleLine(ended.answer)})`;
+      screen.line(palette.dim(`· answered by ${visibleLine(ended.by.name)}${how}`));
+    }
+    const { ended: end } = meta;
+    if (isJsonObject(end) && !shared.isSent(meta["promptId"])) this.#othersEnd(end);
+  }
+
+  /** Of a turn that another client started: the answer to its prompt says it there. */
+  #othersEnd({ stopReason, error }: JsonObject): void {
     const { screen, palette } = this.#options;
+    const { message } = isJsonObject(error) ? error : {};
+    if (typeof message === "string") this.failed({ message });
+    const [, words] = Object.entries(STOP_TEXTS).find(([reason]) => reason === stopReason) ?? [];
+    if (words !== undefined) screen.line(palette.yellow(`(${words})`));
+  }
+
+  #stream(voice: Voice, content: ContentBlock): void {
+    const { screen, reader } = this.#options;
     this.#stopThinking();
     this.#speak(voice);
-    const text = content.type === "text" ? describeBlock(content) : `${describeBlock(content)}\n`;
-    screen.text(text, voice === "thought" ? palette.dim : undefined);
+    const text = this.#held + (content.type === "text" ? describeBlock(content) : `${describeBlock(content)}\n`);
+    const lines = reader.isOpen ? wholeLines(text, screen.columns) : text;
+    this.#held = text.slice(lines.length);
+    this.#write(lines === "" || lines.endsWith("\n") || !reader.isOpen ? lines : `${lines.trimEnd()}\n`);
+  }
+
+  #write(text: string): void {
+    const { screen, palette } = this.#options;
+    screen.text(text, this.#voice === "thought" ? palette.dim : undefined);
+  }
+
+  /** Whether there is nothing to show of it before more has come: the line that somebody types in stays as it is. */
+  #isHeld(update: SessionUpdate): boolean {
+    const { reader, screen } = this.#options;
+    const isAnswer = update.sessionUpdate === "agent_message_chunk" && this.#voice === "answer";
+    const isThought = update.sessionUpdate === "agent_thought_chunk" && this.#voice === "thought";
+    if (!reader.isOpen || !(isAnswer || isThought) || update.content.type !== "text") return false;
+    const text = this.#held + describeBlock(update.content);
+    if (wholeLines(text, screen.columns) !== "") return false;
+    this.#held = text;
+    return true;
   }
 
   /** Thoughts and answers never share a line. */
   #speak(voice: Voice | undefined): void {
-    if (voice !== this.#voice) this.#options.screen.endLine();
+    if (voice !== this.#voice) {
+      if (this.#held !== "") this.#write(this.#held);
+      this.#held = "";
+      this.#options.screen.endLine();
+    }
     this.#voice = voice;
   }
 
@@ -234,6 +346,13 @@ export class TextView implements ChatView {
   }
 }
 
+/** What of a text can be shown without being continued: up to its last line break, or to the edge of the screen. */
+function wholeLines(text: string, columns: number): string {
+  const end = text.lastIndexOf("\n") + 1;
+  if (end > 0 || displayWidth(text) < columns) return text.slice(0, end);
+  return text.slice(0, text.lastIndexOf(" ") + 1);
+}
+
 // The tool calls of a session on the screen: a live line while one runs, one lasting line with time and outcome when it ends.
 
 interface OpenCall {
@@ -243,6 +362,8 @@ interface OpenCall {
   content: NonNullable<ToolCall["content"]>;
   /** When it started to run: the time a person took to allow it is not the tool's. */
   startedMs: number;
+  /** It is older than this chat: how long it took is not known. */
+  isOld: boolean;
   stopShowing: () => void;
 }
 
@@ -261,7 +382,12 @@ class ToolCalls {
     return this.#open.size;
   }
 
-  started(call: ToolCall): void {
+  /** What runs now, for people; undefined when nothing does. */
+  get current(): string | undefined {
+    return [...this.#open.values()].findLast(({ status }) => status === "in_progress")?.title;
+  }
+
+  started(call: ToolCall, isOld = false): void {
     this.#close(call.toolCallId);
     const { screen, clock } = this.#options;
     const open: OpenCall = {
@@ -270,6 +396,7 @@ class ToolCalls {
       status: call.status ?? "pending",
       content: call.content ?? [],
       startedMs: clock.now(),
+      isOld,
       stopShowing: () => {},
     };
     screen.endLine();
@@ -302,7 +429,13 @@ class ToolCalls {
     const { screen, palette } = this.#options;
     for (const [id, open] of [...this.#open]) {
       this.#close(id);
-      screen.line(this.#line(palette.yellow("–"), open, `${this.#elapsed(open)}, no outcome`));
+      screen.line(
+        this.#line(
+          palette.yellow("–"),
+          open,
+          [this.#elapsed(open), "no outcome"].filter((word) => word !== "").join(", "),
+        ),
+      );
     }
   }
 
@@ -328,7 +461,7 @@ class ToolCalls {
     const { screen, palette } = this.#options;
     const room = screen.columns - displayWidth(open.title) - tail.length - 6;
     const input = open.input === "" || room < 4 ? "" : ` ${palette.dim(clipToWidth(open.input, room))}`;
-    return `${mark} ${open.title}${input} ${palette.dim(`(${tail})`)}`;
+    return `${mark} ${open.title}${input}${tail === "" ? "" : ` ${palette.dim(`(${tail})`)}`}`;
   }
 
   #liveLine(open: OpenCall, columns: number, spinner: string): string {
@@ -341,6 +474,7 @@ class ToolCalls {
   }
 
   #elapsed(open: OpenCall): string {
+    if (open.isOld) return "";
     return formatElapsed(this.#options.clock.now() - open.startedMs);
   }
 }

@@ -1,0 +1,244 @@
+// A chat in a session that other clients use too: their turns, their answers, and a way out that stops nothing.
+import { describe, expect, it } from "vitest";
+import { aborted, type FakeAgent, TestChat, type Turn } from "../../../test/chat.js";
+import type { ChatOptions } from "./chat.js";
+
+const ZED = { client: "c-zed", name: "Zed" };
+const ME = { client: "c-me", name: "tenon attach" };
+const SESSIONS = [{ sessionId: "session-1", cwd: "/project", title: "Fix the tests" }];
+const CALL = { toolCallId: "1-1", title: "Run rm", rawInput: { path: "a" } };
+
+type ChooseSession = NonNullable<ChatOptions["join"]>["choose"];
+
+class Attached {
+  readonly chat: TestChat;
+  readonly heard: { method: string; params: unknown }[] = [];
+  #joined: (turn: Turn) => void = () => {};
+  /** What the gateway does to this client, once it has joined. */
+  readonly gateway: Promise<Turn> = new Promise((resolve) => {
+    this.#joined = resolve;
+  });
+  readonly done: Promise<number>;
+
+  constructor(fake: FakeAgent = {}, options: Partial<ChatOptions> = {}, isTTY = false) {
+    this.chat = new TestChat({ isTTY });
+    const { onJoin } = fake;
+    const agent: FakeAgent = {
+      sessions: SESSIONS,
+      heard: this.heard,
+      ...fake,
+      onJoin: async (turn) => {
+        const meta = (await onJoin?.(turn)) ?? { state: "idle" };
+        this.#joined(turn);
+        return meta;
+      },
+    };
+    const choose: ChooseSession = ([first]) => {
+      if (!first) throw new Error("no session");
+      return first;
+    };
+    const join = { choose, isWatching: false };
+    this.done = this.chat.run(agent, { interactive: true, join, ...options });
+  }
+
+  get methods(): string[] {
+    return this.heard.map(({ method }) => method);
+  }
+
+  async prompted(): Promise<Turn> {
+    await this.chat.output.until("› ");
+    return await this.gateway;
+  }
+}
+
+async function said(turn: Turn, by: object, text: string): Promise<void> {
+  await turn.update({ sessionUpdate: "user_message_chunk", content: { type: "text", text }, _meta: { tenon: { by } } });
+}
+
+const running = (by: object, promptId: string) => ({ state: "running", by, promptId });
+
+describe("tenon attach", () => {
+  it("shows the conversation so far with who said what, and leaves at /quit without stopping anything", async () => {
+    const attached = new Attached({
+      onJoin: async (turn) => {
+        await said(turn, ZED, "run the\ntests");
+        await turn.say("They fail.");
+        await turn.update({ sessionUpdate: "tool_call", ...CALL, status: "completed" });
+        await said(turn, ME, "why?");
+        await turn.say("No idea.");
+        return { state: "idle" };
+      },
+    });
+    await attached.prompted();
+    attached.chat.type("/quit");
+    expect(await attached.done).toBe(0);
+    expect(attached.chat.output.lines.slice(0, 7)).toEqual([
+      "Zed › run the",
+      "Zed › tests",
+      "They fail.",
+      "✓ Run rm path=a",
+      "› why?",
+      "No idea.",
+      "Attached to Fix the tests (session-1).",
+    ]);
+    expect(attached.methods).toEqual(["initialize", "session/load", "session/close"]);
+    expect(attached.heard[0]?.params).toMatchObject({ _meta: { tenon: { role: "controller" } } });
+  });
+
+  it("shows turns of others above the line that is typed, by whole lines", async () => {
+    const attached = new Attached();
+    const turn = await attached.prompted();
+    await turn.info(running(ZED, "p-1"));
+    await said(turn, ZED, "go");
+    await turn.say("one ");
+    await turn.say("two\nthree");
+    await turn.info({ state: "idle", ended: { stopReason: "max_tokens" }, promptId: "p-1" });
+    await attached.chat.output.until("limit was reached");
+    expect(attached.chat.output.lines.join("\n")).toMatch(/Zed › go\n[\s\S]*\none two\n[\s\S]*three\n/u);
+    expect(attached.chat.output.text).toContain("running for Zed › ");
+    attached.chat.input.end();
+    expect(await attached.done).toBe(0);
+    expect(attached.methods).not.toContain("session/cancel");
+  });
+
+  it("does not wait for its own prompts: more can be typed, and what they end with is told", async () => {
+    const attached = new Attached({
+      turn: async (turn) => {
+        if (turn.text === "fail") throw new Error("broken");
+        await aborted(turn.cancelled);
+        return "cancelled";
+      },
+    });
+    await attached.prompted();
+    attached.chat.type("long");
+    attached.chat.type("fail");
+    await attached.chat.output.until("error: ");
+    attached.chat.type("/cancel");
+    await attached.chat.output.until("(cancelled)");
+    attached.chat.type("/quit");
+    expect(await attached.done).toBe(0);
+    const prompts = attached.heard.filter(({ method }) => method === "session/prompt");
+    const ids = prompts.map(({ params }) => JSON.stringify(params).match(/"promptId":"([^"]+)"/u)?.[1]);
+    expect(new Set(ids).size).toBe(2);
+  });
+
+  it("asks in whoever's turn, and gives the line back with what was typed", async () => {
+    const attached = new Attached({}, {}, true);
+    Object.assign(attached.chat.input, { isTTY: true, setRawMode: () => {} });
+    const turn = await attached.prompted();
+    attached.chat.input.write("half a pro");
+    await attached.chat.output.until("half a pro");
+    const answer = turn.ask(CALL);
+    await attached.chat.output.until("Allow Run rm?");
+    await attached.chat.output.until("[y] yes, once");
+    attached.chat.input.write("y\r");
+    expect(await answer).toMatchObject({ outcome: "selected", optionId: "yes-once" });
+    await attached.chat.output.until("half a pro", 2);
+    attached.chat.input.write("mpt\r");
+    await expect.poll(() => JSON.stringify(attached.heard)).toContain("half a prompt");
+    attached.chat.input.end();
+    expect(await attached.done).toBe(0);
+  });
+
+  it("takes a question off the screen that another answered, and says who", async () => {
+    const attached = new Attached();
+    const turn = await attached.prompted();
+    const withdrawn = new AbortController();
+    const answer = turn.ask(CALL, undefined, withdrawn.signal).catch(() => undefined);
+    await attached.chat.output.until("[y] yes, once");
+    await turn.info({
+      state: "running",
+      question: { id: "q-1", of: "permission", isOpen: false, answer: "once", by: ZED },
+    });
+    withdrawn.abort();
+    await answer;
+    await attached.chat.output.until("· answered by Zed (once)");
+    await attached.chat.output.until("› ", 3);
+    await turn.info({
+      state: "running",
+      question: { id: "q-2", of: "permission", isOpen: false, answer: "once", by: ME },
+    });
+    attached.chat.type("/quit");
+    expect(await attached.done).toBe(0);
+    expect(attached.chat.output.text.match(/answered by/gu)).toHaveLength(1);
+  });
+
+  it.each(["end of input", "Ctrl-C"])("leaves a question to the others at the %s", async (way) => {
+    const attached = new Attached();
+    const turn = await attached.prompted();
+    let answered = false;
+    const asked = turn.ask(CALL).then(
+      () => (answered = true),
+      () => {},
+    );
+    await attached.chat.output.until("[y] yes, once");
+    if (way === "Ctrl-C") {
+      attached.chat.interrupt();
+      await attached.chat.output.until("Ctrl-C again leaves");
+      attached.chat.interrupt();
+    } else attached.chat.input.end();
+    expect(await attached.done).toBe(way === "Ctrl-C" ? 130 : 0);
+    await asked;
+    expect(answered).toBe(false);
+    expect(attached.methods).not.toContain("session/cancel");
+  });
+
+  it("says at Ctrl-C what would stop the turn of another, and stops its own", async () => {
+    const attached = new Attached({
+      turn: async (turn) => {
+        await aborted(turn.cancelled);
+        return "cancelled";
+      },
+    });
+    const turn = await attached.prompted();
+    await turn.info(running(ZED, "p-1"));
+    await attached.chat.output.until("running for Zed");
+    attached.chat.interrupt();
+    await attached.chat.output.until("/cancel stops the turn of Zed. Ctrl-C again leaves; the work goes on.");
+    expect(attached.methods).not.toContain("session/cancel");
+    attached.chat.type("mine");
+    await expect.poll(() => attached.methods).toContain("session/prompt");
+    attached.chat.interrupt();
+    await attached.chat.output.until("(cancelled)");
+    expect(attached.methods).toContain("session/cancel");
+    attached.chat.type("/quit");
+    expect(await attached.done).toBe(0);
+  });
+
+  it("--watch only looks, until it is interrupted", async () => {
+    const choose: ChooseSession = ([first = { id: "", cwd: "", title: "" }]) => first;
+    const join = { choose, isWatching: true };
+    const attached = new Attached({ onJoin: async () => running(ZED, "p-1") }, { join, interactive: false });
+    const turn = await attached.gateway;
+    await attached.chat.errorOutput.until("Watching.");
+    await turn.say("words\n");
+    await attached.chat.output.until("words");
+    attached.chat.interrupt();
+    expect(await attached.done).toBe(130);
+    expect(attached.heard[0]?.params).toMatchObject({ _meta: { tenon: { role: "observer", unattended: true } } });
+    expect(attached.methods).toEqual(["initialize", "session/load", "session/close"]);
+  });
+
+  it("without a terminal takes prompts from the input, replays nothing, and is asked only in its own turns", async () => {
+    const attached = new Attached(
+      {
+        turn: async (turn) => {
+          await turn.say(`You said ${turn.text}.`);
+          return "end_turn";
+        },
+      },
+      { interactive: false },
+    );
+    attached.chat.input.end("one\ntwo\n");
+    expect(await attached.done).toBe(0);
+    expect(attached.chat.output.text).toBe("You said one.\nYou said two.\n");
+    expect(attached.methods).toContain("session/resume");
+    expect(attached.heard[0]?.params).toMatchObject({ _meta: { tenon: { unattended: true } } });
+  });
+
+  it("says which session there is none of", async () => {
+    const attached = new Attached({ sessions: [] });
+    expect(await attached.done).toBe(1);
+    expect(attached.chat.output.text).toContain("no session");
+  });
+});

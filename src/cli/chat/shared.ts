@@ -1,0 +1,100 @@
+// What a chat knows of a session that other clients use too: whose turn runs, how turns ended, and who answered questions.
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
+import type { WireSessionState } from "../../gateway/index.js";
+
+const STATES: readonly WireSessionState[] = ["resting", "idle", "running", "waiting"];
+
+/** Another client, or this one, by the id that the gateway gave it. */
+interface Who {
+  readonly client: string;
+  readonly name: string;
+}
+
+export class SharedTurns {
+  /** Of this client at the gateway. */
+  #ownClient: string | undefined;
+  #state: WireSessionState = "idle";
+  #promptId: string | undefined;
+  #by: Who | undefined;
+  /** Ids of prompts that were sent from here and have no answer yet. */
+  readonly #sent = new Set<string>();
+
+  identify(client: string): void {
+    this.#ownClient = client;
+  }
+
+  get isBusy(): boolean {
+    return this.#state === "running" || this.#state === "waiting";
+  }
+
+  /** A prompt of this client runs or waits for its turn. */
+  get hasOwn(): boolean {
+    return this.#sent.size > 0;
+  }
+
+  get state(): WireSessionState {
+    return this.#state;
+  }
+
+  /** Whose turn runs, where it is another client's. */
+  get other(): string | undefined {
+    return this.isBusy && this.#by && !this.isOwn(this.#by) ? this.#by.name : undefined;
+  }
+
+  /** It was sent from here, and has no answer yet. */
+  isSent(promptId: JsonValue | undefined): boolean {
+    return typeof promptId === "string" && this.#sent.has(promptId);
+  }
+
+  isOwn(who: Who | undefined): boolean {
+    return who !== undefined && who.client === this.#ownClient;
+  }
+
+  /** `send` gets an id by which the prompt runs once, however often it is sent. */
+  async run<T>(send: (promptId: string) => Promise<T>): Promise<T> {
+    const id = crypto.randomUUID();
+    this.#sent.add(id);
+    try {
+      return await send(id);
+    } finally {
+      this.#sent.delete(id);
+    }
+  }
+
+  /** What an update says has changed. `began`: also where one turn follows another at once. */
+  hear(meta: JsonObject): "began" | "ended" | undefined {
+    const state = STATES.find((one) => one === meta["state"]);
+    if (state === undefined) return undefined;
+    const [wasBusy, before] = [this.isBusy, this.#promptId];
+    const { promptId } = meta;
+    this.#state = state;
+    this.#by = readWho(meta["by"]) ?? (this.isBusy && before === promptId ? this.#by : undefined);
+    this.#promptId = typeof promptId === "string" ? promptId : undefined;
+    if (!this.isBusy) return wasBusy ? "ended" : undefined;
+    return wasBusy && before === this.#promptId ? undefined : "began";
+  }
+}
+
+/** The end of a question: who answered it, and how. Undefined for one that was asked. */
+export function endedQuestion(
+  meta: JsonObject,
+): { readonly id: string; readonly by?: Who; readonly answer?: string } | undefined {
+  const { question } = meta;
+  if (!isJsonObject(question) || question["isOpen"] !== false || typeof question["id"] !== "string") return undefined;
+  const { answer } = question;
+  const words = typeof answer === "string" ? answer : undefined;
+  return { id: question["id"], ...defined({ by: readWho(question["by"]), answer: words }) };
+}
+
+export function readWho(given: JsonValue | undefined): Who | undefined {
+  const { client, name } = isJsonObject(given) ? given : {};
+  return typeof client === "string" && typeof name === "string" ? { client, name } : undefined;
+}
+
+/** Tenon's fields of `_meta`; empty where there are none. */
+export function tenonMeta(of: unknown): JsonObject {
+  const meta = isJsonObject(of) ? of["_meta"] : undefined;
+  const tenon = isJsonObject(meta) ? meta["tenon"] : undefined;
+  return isJsonObject(tenon) ? tenon : {};
+}
