@@ -92,13 +92,12 @@ async function inProcess(name: string, node: string): Promise<void> {
   );
 }
 
-/** Installing waits for the network; the checks meanwhile use the processor. Unit tests drive some of the programs. */
-const installed = ledger.record("peers", "the programs of others that scenarios drive", async () => {
+/** Installing waits for the network; build and checks meanwhile use the processor. Unit tests drive some of the programs. */
+const peers = ledger.record("peers", "the programs of others that scenarios drive", async () => {
   return { passed: 1, failed: 0, skipped: 0, output: await ensurePeers() };
 });
-console.log(`system programs: ${await ensureSystemPackages()}`);
-await installed;
-await checkSteps(ledger);
+const programs = ensureSystemPackages().then((found) => console.log(`system programs: ${found}`));
+await checkSteps(ledger, [], Promise.all([peers, programs]));
 // A scenario plants the most telling ones in any case.
 if (isWhole) {
   await ledger.record("check:walls", "every planted fault is caught", async () => {

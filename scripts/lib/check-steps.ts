@@ -4,9 +4,13 @@ import { STEPS, type Step } from "./steps.js";
 
 /**
  * All steps, or those named; one fault does not hide the next, so later steps run all the same. Steps of one lane run one
- * after the other, the lanes at the same time, after the build.
+ * after the other, the lanes at the same time, after the build; the tests also after what they need.
  */
-export async function checkSteps(ledger: Ledger, only: readonly string[] = []): Promise<void> {
+export async function checkSteps(
+  ledger: Ledger,
+  only: readonly string[] = [],
+  testsNeed: Promise<unknown> = Promise.resolve(),
+): Promise<void> {
   const unknown = only.filter((name) => !STEPS.some((step) => step.name === name));
   if (unknown.length > 0)
     throw new Error(`no such step: ${unknown.join(", ")}; there are ${STEPS.map(({ name }) => name).join(", ")}`);
@@ -18,5 +22,5 @@ export async function checkSteps(ledger: Ledger, only: readonly string[] = []): 
     }
   };
   await lane("first");
-  await Promise.all([lane("static"), lane("tests")]);
+  await Promise.all([lane("static"), testsNeed.then(() => lane("tests"))]);
 }
