@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect } from "vitest";
 import { cleanEnv, TemporaryFolder } from "./agent.js";
 import { agentNode, TENON } from "./peers.js";
 import { type CommandResult, runCommand } from "./run-command.js";
-import { scenario } from "./scenario.js";
+import { partOf, scenario } from "./scenario.js";
 
 interface Result {
   readonly id: string;
@@ -57,13 +57,6 @@ const FOUND_BY: Readonly<Record<string, readonly string[]>> = {
   "invents-updates": ["wire.valid"],
   "speaks-too-early": ["wire.order"],
 };
-
-/**
- * Each fault takes seconds. One run tries a third of them, which third goes by the Node that is tested and by the day, and
- * TENON_ALL_CASES all of them.
- */
-const PARTS = process.env["TENON_ALL_CASES"] === undefined ? 3 : 1;
-const part = (Math.floor(Date.now() / 86_400_000) + (agentNode() === process.execPath ? 0 : 1)) % PARTS;
 
 /** They mostly wait: for what must not come, or no longer be there. */
 const AT_ONCE = 3;
@@ -122,7 +115,7 @@ scenario(
   async () => {
     using home = new TemporaryFolder();
     const misses: string[] = [];
-    const waiting = Object.entries(FOUND_BY).filter((_, index) => index % PARTS === part);
+    const waiting = [...partOf(Object.entries(FOUND_BY), 3)];
     const work = async (): Promise<void> => {
       for (let next = waiting.pop(); next; next = waiting.pop()) {
         const [fault, ids] = next;

@@ -4,6 +4,7 @@ import { delimiter, join } from "node:path";
 import { test } from "vitest";
 import { leakCheck } from "../../src/testing/index.js";
 import type { RequirementId } from "../requirements.js";
+import { agentNode } from "./peers.js";
 
 export interface ScenarioOptions {
   readonly timeoutMs?: number;
@@ -42,4 +43,14 @@ export function scenario(
       await check.verify();
     },
   );
+}
+
+/**
+ * Of many cases that each take seconds one of so many parts: which one goes by the Node that is tested and by the day.
+ * All of them where TENON_ALL_CASES is set, as `npm run verify:all` does.
+ */
+export function partOf<T>(cases: readonly T[], parts: number): readonly T[] {
+  if (process.env["TENON_ALL_CASES"] !== undefined) return cases;
+  const part = (Math.floor(Date.now() / 86_400_000) + (agentNode() === process.execPath ? 0 : 1)) % parts;
+  return cases.filter((_, index) => index % parts === part);
 }
