@@ -1,6 +1,6 @@
 // The public face of `session`.
 export { BUILTIN_NAMES, type BuiltinName } from "../builtin/index.js";
-export type { AttachedClient, Attachment, ClientRole, JoinRequest } from "./clients/clients.js";
+export type { AttachedClient, Attachment, ClientRole, JoinRequest, SessionView } from "./clients/clients.js";
 export type { AskedQuestion, QuestionChange } from "./clients/questions.js";
 export type { PromptAbout } from "./conversation/turns.js";
 export type { ServerStatus, SessionEvent, SessionInfo } from "./events.js";
@@ -33,7 +33,7 @@ export type {
 } from "./ports.js";
 export { isLogInable } from "./servers/server-login.js";
 export { SingleServer, type SingleServerOptions } from "./servers/servers.js";
-export { type PromptResult, Session, type SessionView } from "./session.js";
+export { type PromptResult, Session } from "./session.js";
 export { SETTINGS, type SettingName, type SettingsView } from "./settings.js";
 export { FileSessionStore, journalStart } from "./store/file-store.js";
 export type { ListRequest, SessionPage, SessionStore, SessionSummary } from "./store/session-store.js";

@@ -9,8 +9,8 @@ import { type ContentBlock, plainText } from "../base/text/content.js";
 import { type EffectiveConfig, readyServers, typedServer } from "../config/index.js";
 import { NO_USAGE, type StopReason, type TurnEnd } from "../engine/index.js";
 import type { ModelUsage } from "../models/index.js";
-import { type AttachedClient, type Attachment, type JoinRequest, SessionClients } from "./clients/clients.js";
-import type { AskedQuestion, QuestionChange, Questions } from "./clients/questions.js";
+import { type Attachment, type JoinRequest, SessionClients, type SessionView } from "./clients/clients.js";
+import type { QuestionChange, Questions } from "./clients/questions.js";
 import type { Invocation } from "./commands.js";
 import { SessionConfiguration } from "./configuration.js";
 import type { GoingOn } from "./conversation/continuation.js";
@@ -37,23 +37,6 @@ export interface PromptResult {
   readonly usage: ModelUsage;
   /** Missing for a prompt that was taken back before its turn. */
   readonly turn?: number;
-}
-
-export interface SessionView {
-  readonly id: string;
-  readonly cwd: string;
-  readonly state: SessionState;
-  readonly settings: SettingsView;
-  readonly commands: readonly CommandInfo[];
-  readonly servers: readonly ServerStatus[];
-  readonly usage: ModelUsage;
-  /** Of the last record. */
-  readonly seq: number;
-  readonly clients: readonly AttachedClient[];
-  readonly questions: readonly AskedQuestion[];
-  /** The turn that runs, and the prompts that wait for theirs. */
-  readonly running?: PromptAbout & { readonly number: number };
-  readonly queued: readonly PromptAbout[];
 }
 
 export class Session implements AsyncDisposable {
