@@ -1,5 +1,6 @@
 // The one table of all commands. It is light: a command's code is loaded when the command runs.
 import { type Command, command, flag, type Group, JSON_OPTION, type TableEntry, text, texts } from "./command.js";
+import { GATEWAY } from "./gateway-table.js";
 
 const SERVER = { name: "SERVER", summary: "its name in tenon mcp list", completes: "server" } as const;
 const SERVERS = { ...SERVER, isOptional: true, isMany: true } as const;
@@ -577,6 +578,7 @@ export const TABLE: readonly TableEntry[] = [
   SECRET,
   MODELS,
   SESSIONS,
+  GATEWAY,
   COMPLETION,
   ACP_CHECK,
   REPLAY,

@@ -1,7 +1,7 @@
 // The entry of the gateway: what is light is here, the server itself is loaded on first use.
 import type * as server from "./server/gateway.js";
 
-export type { AuditEvent, AuditLog } from "./access/audit.js";
+export { type AuditEvent, AuditLog } from "./access/audit.js";
 export { allowedDirectory, type ClientKeys, LOCAL_PRINCIPAL, type Principal, SCOPES } from "./access/principal.js";
 export { type NewToken, TokenFile } from "./access/tokens.js";
 export type {

@@ -1,0 +1,55 @@
+// `tenon gateway token`: shown once, kept as a hash, listed without it, revoked by name.
+import { PassThrough } from "node:stream";
+import { expect, test } from "vitest";
+import { type FakeWorld, fakeWorld } from "../../../testing/index.js";
+import type { CommandContext } from "../../context.js";
+import { runWords } from "../../run.js";
+import { TABLE } from "../../table.js";
+import { createPalette } from "../../terminal/stream.js";
+
+async function run(world: FakeWorld, ...words: string[]): Promise<{ code: number; out: string; err: string }> {
+  const [output, errorOutput] = [new PassThrough(), new PassThrough()];
+  const refuse = () => Promise.reject(new Error("no keyring"));
+  const context: CommandContext = {
+    world,
+    cwd: "/project",
+    output,
+    errorOutput,
+    columns: 120,
+    palette: createPalette(false),
+    keyring: { get: refuse, set: refuse, remove: refuse },
+  };
+  const code = await runWords(TABLE, ["gateway", "token", ...words], () => context);
+  return { code, out: String(output.read() ?? ""), err: String(errorOutput.read() ?? "") };
+}
+
+test("a token is created, listed without its text, and revoked; the audit file has it without its text", async () => {
+  const world = fakeWorld({ env: { TENON_HOME: "/t" } });
+  const made = await run(world, "create", "phone", "--scopes", "approve,read", "--expires", "12h");
+  const [token = ""] = made.out.split("\n");
+  expect(token).toMatch(/^tng_[A-Za-z0-9_-]{43}$/);
+  expect(made.out).toContain("read, approve; expires 2026-11-01");
+  const list = await run(world, "list");
+  expect(list.out).toMatch(/phone\s+me\s+read,approve\s+expires 2026-11-01\s+never/);
+  const revoked = await run(world, "revoke", "phone", "--json");
+  expect(JSON.parse(revoked.out)).toMatchObject({ revoked: { name: "phone", account: "me" } });
+  expect((await run(world, "list")).out).toContain("revoked");
+  const kept = ["tokens.json", "audit.ndjson"].map((name) => world.files.readText(`/t/state/gateway/${name}`));
+  const [tokens = "", audit = ""] = await Promise.all(kept);
+  expect(`${tokens}${audit}${list.out}`).not.toContain(token.slice(4));
+  expect(audit.match(/token\.(created|revoked)/g)).toEqual(["token.created", "token.revoked"]);
+});
+
+test.each([
+  [["create"], 2, "say which token"],
+  [["create", "x", "--scopes", "write"], 2, "there is read, prompt, approve, tools, admin"],
+  [["create", "x", "--expires", "soon"], 2, "90d, 12h or 30m"],
+  [["create", "x", "--expires", "0d"], 2, "90d, 12h or 30m"],
+  [["create", "x", "--account", "../me"], 2, "an account has"],
+  [["create", "a\u001bb"], 2, "the name of a token"],
+  [["revoke", "nobody"], 3, "no token"],
+  [["burn", "x"], 2, '"create", "list" or "revoke"'],
+])("tenon gateway token %j is refused with the reason", async (words, code, text) => {
+  const result = await run(fakeWorld({ env: { TENON_HOME: "/t" } }), ...words);
+  expect([result.code, result.err]).toEqual([code, expect.stringContaining(text)]);
+});

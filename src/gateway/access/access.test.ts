@@ -1,0 +1,208 @@
+// Tokens, scopes, directories, client keys and the audit file, on a fake machine.
+import { describe, expect, test } from "vitest";
+import { fakeWorld } from "../../testing/index.js";
+import { GATEWAY_LIMITS } from "../limits.js";
+import { AuditLog } from "./audit.js";
+import { allowedDirectory, ClientKeys, denial, LOCAL_PRINCIPAL, type Principal, scopesOf } from "./principal.js";
+import { LiveTokens, TokenFile } from "./tokens.js";
+
+const FILE = "/state/gateway/tokens.json";
+const DAY_MS = 86_400_000;
+
+describe("tokens", () => {
+  test("are good until they expire, and stand for their account and scopes", async () => {
+    const world = fakeWorld();
+    const file = new TokenFile(world, "/state");
+    const { token } = await file.create({ name: "phone", account: "ann", scopes: ["approve", "read", "approve"] });
+    await using live = new LiveTokens(world, file);
+    await live.ready();
+    expect(live.verify(token)).toMatchObject({ account: "ann", name: "phone", isLocal: false });
+    expect([...principal(live.verify(token)).scopes]).toEqual(["read", "approve"]);
+    expect(live.verify(`${token}x`)).toBe("unknown");
+    expect(live.verify(token.slice(4))).toBe("unknown");
+    expect(live.verify("")).toBe("unknown");
+    await world.advance(90 * DAY_MS + 1);
+    expect(live.verify(token)).toBe("expired");
+  });
+
+  test("that another process revokes, removes or damages are gone at once", async () => {
+    const world = fakeWorld();
+    const file = new TokenFile(world, "/state");
+    const made = [];
+    for (const name of ["a", "b", "c"]) made.push(await file.create({ name }));
+    await using live = new LiveTokens(world, file);
+    await live.ready();
+    const gone: string[] = [];
+    live.onGone((id) => gone.push(id));
+    await new TokenFile(world, "/state").revoke("a");
+    await world.settle();
+    expect(live.verify(made[0]?.token ?? "")).toBe("revoked");
+    await file.change((tokens) => tokens.filter(({ name }) => name !== "b"));
+    await world.settle();
+    expect(live.verify(made[1]?.token ?? "")).toBe("unknown");
+    await world.files.writeAtomic(FILE, "{ torn");
+    await world.settle();
+    expect(live.verify(made[2]?.token ?? "")).toBe("unknown");
+    expect(gone).toEqual(made.map(({ listed }) => listed.id));
+    expect(world.logEntries.map(({ event }) => event)).toContain("gateway.tokens_unreadable");
+    await expect(file.create({ name: "d" })).rejects.toMatchObject({ code: "config.invalid" });
+    expect(await world.files.readText(FILE)).toBe("{ torn");
+  });
+
+  test.each([
+    ["{}", "has no list"],
+    ['{"tokens":[{"id":"x"}]}', "malformed token (number 1)"],
+    [`{"tokens":[${JSON.stringify({ ...entry(), expiresAt: "soon" })}]}`, "malformed token"],
+    [`{"tokens":[${JSON.stringify({ ...entry(), hash: "short" })}]}`, "malformed token"],
+    [`{"tokens":[${JSON.stringify({ ...entry(), account: "../other" })}]}`, "malformed token"],
+  ])("a file such as %s lets nobody in", async (text, reason) => {
+    const world = fakeWorld({ files: { [FILE]: text } });
+    await expect(new TokenFile(world, "/state").list()).rejects.toThrow(reason);
+  });
+
+  test("are named once, and a name is free again after it was revoked; what is long over is dropped", async () => {
+    const world = fakeWorld();
+    const file = new TokenFile(world, "/state");
+    await file.create({ name: "phone" });
+    await expect(file.create({ name: "phone" })).rejects.toMatchObject({ code: "usage.invalid" });
+    expect(await file.revoke("phone")).toMatchObject({ name: "phone" });
+    expect(await file.revoke("phone")).toBeUndefined();
+    await file.create({ name: "phone", expiresInMs: Number.POSITIVE_INFINITY });
+    expect(await file.list()).toHaveLength(2);
+    await world.advance(91 * DAY_MS);
+    await file.create({ name: "other" });
+    expect((await file.list()).map(({ name }) => name)).toEqual(["phone", "other"]);
+  });
+
+  test("made by two processes at once are all kept", async () => {
+    const world = fakeWorld();
+    const names = Array.from({ length: 8 }, (_, index) => `t${index}`);
+    const making = Promise.all(names.map((name) => new TokenFile(world, "/state").create({ name })));
+    await world.advance(1_000);
+    await making;
+    expect((await new TokenFile(world, "/state").list()).map(({ name }) => name).sort()).toEqual(names);
+  });
+
+  test("have their last use written down, at most once a minute", async () => {
+    const world = fakeWorld();
+    const file = new TokenFile(world, "/state");
+    const { token } = await file.create({ name: "phone" });
+    await using live = new LiveTokens(world, file);
+    await live.ready();
+    live.verify(token);
+    expect((await file.list())[0]?.lastUsedAt).toBeUndefined();
+    await world.advance(GATEWAY_LIMITS.tokens.usedEveryMs);
+    await world.settle();
+    expect((await file.list())[0]?.lastUsedAt).toBeDefined();
+  });
+});
+
+function entry(): object {
+  return { id: "1", name: "n", account: "me", scopes: ["read"], createdAt: 1, hash: "0".repeat(64) };
+}
+
+function principal(verdict: ReturnType<LiveTokens["verify"]>): Principal {
+  if (typeof verdict === "string") throw new Error(verdict);
+  return verdict;
+}
+
+describe("scopes", () => {
+  test("every method needs one, and one that nobody listed needs admin", () => {
+    expect(scopesOf("session/list", {})).toEqual(["read"]);
+    expect(scopesOf("session/prompt", {})).toEqual(["prompt"]);
+    expect(scopesOf("_tenon/question/answer", {})).toEqual(["approve"]);
+    expect(scopesOf("session/new", { mcpServers: [] })).toEqual(["prompt"]);
+    expect(scopesOf("session/new", { mcpServers: [{}] })).toEqual(["prompt", "tools"]);
+    expect(scopesOf("session/load", { mcpServers: { sneaky: true } })).toEqual(["read", "tools"]);
+    expect(scopesOf("_tenon/gateway/tokens", {})).toEqual(["admin"]);
+    expect(scopesOf("session/newer", {})).toEqual(["admin"]);
+    expect(scopesOf("__proto__", undefined)).toEqual(["admin"]);
+  });
+
+  test("a denial names the scope that is missing; an environment is taken over the socket only", () => {
+    const reader: Principal = { account: "me", scopes: new Set(["read"]), name: "r", tokenId: "1", isLocal: false };
+    expect(denial(reader, "session/prompt", {})?.message).toContain('"prompt"');
+    expect(denial(reader, "session/load", { mcpServers: [{}] })?.message).toContain('"tools"');
+    expect(denial(reader, "session/list", {})).toBeUndefined();
+    const withEnv = { _meta: { tenon: { env: { A: "b" } } } };
+    expect(denial(reader, "initialize", withEnv)?.code).toBe("access.denied");
+    expect(denial(LOCAL_PRINCIPAL, "initialize", withEnv)).toBeUndefined();
+  });
+});
+
+test("a session's directory is below a root after all links, and must be there", async () => {
+  const world = fakeWorld({ folders: ["/srv/work/app", "/srv/work2", "/etc"], files: { "/srv/work/file": "" } });
+  world.files.link("/srv/work/out", "/etc");
+  world.files.link("/srv/inside", "/srv/work/app");
+  const real = (path: string) => allowedDirectory(world, path, ["/srv/work"]);
+  expect(await real("/srv/work/app")).toBe("/srv/work/app");
+  expect(await real("/srv/work")).toBe("/srv/work");
+  expect(await real("/srv/inside")).toBe("/srv/work/app");
+  await expect(real("/srv/work2")).rejects.toThrow("/srv/work");
+  await expect(real("/srv/work/out")).rejects.toThrow("outside");
+  await expect(real("/srv/work/../../etc")).rejects.toThrow("outside");
+  await expect(real("/srv/work/none")).rejects.toThrow("is not there");
+  await expect(real("/srv/work/file")).rejects.toThrow("is no directory");
+  expect(await allowedDirectory(world, "/etc", [])).toBe("/etc");
+});
+
+test("a client's key is of use with its id and account only, also after a restart", async () => {
+  const world = fakeWorld();
+  const { id, key } = (await ClientKeys.open(world, "/state")).issue("ann");
+  const again = await ClientKeys.open(world, "/state");
+  expect(again.isIssued("ann", id, key)).toBe(true);
+  expect(again.isIssued("bob", id, key)).toBe(false);
+  expect(again.isIssued("ann", `${id}0`, key)).toBe(false);
+  expect(again.isIssued("ann", id, `${key}0`)).toBe(false);
+  expect(again.isIssued("ann", id, "")).toBe(false);
+  await world.files.writeAtomic("/state/gateway/client-secret", "short");
+  await expect(ClientKeys.open(world, "/state")).rejects.toMatchObject({ code: "config.invalid" });
+});
+
+describe("the audit file", () => {
+  test("has one line for each event, bounded fields, and one file before it", async () => {
+    const world = fakeWorld();
+    await using audit = await AuditLog.open(world, "/state");
+    audit.write("refused", { reason: "x".repeat(10_000), remote: "\u202e::1" });
+    const line = await world.files.readText(audit.path);
+    expect(JSON.parse(line)).toMatchObject({ event: "refused", t: "2026-11-01T00:00:00.000Z" });
+    expect(line.length).toBeLessThan(500);
+    expect(line).toContain("\\u202e");
+    const lines = Math.ceil(GATEWAY_LIMITS.audit.maxBytes / 250) + 10;
+    for (let count = 0; count < lines; count++) {
+      audit.write("denied", { method: "m".repeat(200), count });
+      if (count % 500 === 0) await world.settle();
+    }
+    await world.settle();
+    audit.write("connected", { account: "me" });
+    const [old, now] = [
+      await world.files.readText("/state/gateway/audit.1.ndjson"),
+      await world.files.readText(audit.path),
+    ];
+    expect(old.length).toBeGreaterThan(GATEWAY_LIMITS.audit.maxBytes);
+    expect(now.length).toBeLessThan(GATEWAY_LIMITS.audit.maxBytes / 4);
+    const counts = `${old}${now}`.matchAll(/"count":(\d+)/gu);
+    expect([...counts].map(([, count]) => Number(count))).toEqual(Array.from({ length: lines }, (_, count) => count));
+  });
+
+  test("that cannot be written locks nobody out, and the log says so", async () => {
+    const world = fakeWorld();
+    const { files } = world;
+    const open = files.openAppend.bind(files);
+    let isFull = true;
+    files.openAppend = (path) => {
+      const file = open(path);
+      const write = (text: string) => {
+        if (isFull) throw new Error("ENOSPC");
+        file.write(text);
+      };
+      return { ...file, write };
+    };
+    await using audit = await AuditLog.open(world, "/state");
+    audit.write("connected", { account: "me" });
+    isFull = false;
+    audit.write("disconnected", { account: "me" });
+    expect(world.logEntries.map(({ event }) => event)).toEqual(["gateway.audit_failed"]);
+    expect(await world.files.readText(audit.path)).toContain("disconnected");
+  });
+});
