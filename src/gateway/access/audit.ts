@@ -15,6 +15,10 @@ export type AuditEvent =
   | "refused"
   /** A request of a principal that it may not make. */
   | "denied"
+  /** A request above the limits of its connection or token; the first of a minute. */
+  | "limited"
+  /** A message of a principal that is no JSON-RPC; the first of a minute. */
+  | "malformed"
   | "token.created"
   | "token.revoked"
   | "question.answered";

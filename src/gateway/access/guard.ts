@@ -24,6 +24,8 @@ export type RefusalReason =
   | "too_many_failures"
   | "foreign_connection_id"
   | "too_many_connections"
+  | "body_too_large"
+  | "unknown_path"
   | "closing"
   | "head_too_large"
   | "too_slow"
@@ -147,6 +149,8 @@ const STATUS: Readonly<Record<RefusalReason, number>> = {
   foreign_connection_id: 404,
   too_many_failures: 429,
   too_many_connections: 429,
+  body_too_large: 413,
+  unknown_path: 404,
   closing: 503,
   head_too_large: 431,
   too_slow: 408,

@@ -4,6 +4,7 @@ import type { RawData, WebSocket } from "ws";
 import { messageSink } from "../../acp/index.js";
 import { contained } from "../../base/async/scope.js";
 import type { JsonObject } from "../../base/json/json.js";
+import { hasErrorCode } from "../../base/message.js";
 import type { Timer, World } from "../../base/ports/world.js";
 import { GATEWAY_LIMITS } from "../limits.js";
 import type { ConnectionRequests } from "./requests.js";
@@ -55,7 +56,9 @@ export interface SocketStreamOptions {
   readonly requests: ConnectionRequests;
 }
 
+const PROTOCOL_ERROR = 1002;
 const POLICY_VIOLATION = 1008;
+const TOO_LARGE = 1009;
 /** A client that does not answer the end of a connection is cut off. */
 const END_MS = 500;
 
@@ -74,6 +77,8 @@ export class SocketStream implements ClientStream {
   #isOver = false;
   #missedPings = 0;
   #hasSign = true;
+  /** Of the WebSocket's end, once it ended: 1006 where it just broke. */
+  endCode = 0;
   #bytesRead = 0;
   readonly #timers: { life?: Timer; start?: Timer; end?: Timer; rest?: Timer } = {};
 
@@ -98,9 +103,12 @@ export class SocketStream implements ClientStream {
       contained(world.log, "message of a client", () => this.#receive(data, isBinary)),
     );
     web.on("pong", () => this.#sign());
-    web.on("error", () => {}); // `close` follows, with the code that was sent to the client
-    web.on("close", () => {
+    web.on("error", (error) => {
+      this.endCode = hasErrorCode(error, "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH") ? TOO_LARGE : PROTOCOL_ERROR; // `close` follows
+    });
+    web.on("close", (code) => {
       this.#isOver = true;
+      this.endCode ||= code;
       for (const timer of Object.values(this.#timers)) timer.clear();
       this.#goOn();
       contained(world.log, "end of a client", closeReadable);

@@ -114,8 +114,9 @@ class GatewayServer implements Gateway {
       world,
       connect: options.connect,
       requestsOf: (principal) => this.#requestsOf(principal),
-      register: (principal, close) => this.#register(principal, { transport: "http", remoteAddress: "" }, close),
-      onForeignId: (request) => this.#guard.refuse("foreign_connection_id", addressOf(request)),
+      register: (principal, remoteAddress, close) =>
+        this.#register(principal, { transport: "http", remoteAddress }, close),
+      onRefused: (reason, remote) => this.#guard.refuse(reason, remote),
     });
     access.tokens.onGone((tokenId) => this.#closeToken(tokenId, "the token was revoked"));
   }
@@ -180,7 +181,8 @@ class GatewayServer implements Gateway {
     if (isOpen || (path !== "/acp" && path !== "/metrics")) {
       const refusal = this.#guard.checkPlace(request, entrance);
       if (refusal) return refuse(response, refusal);
-      return isOpen ? this.#answerOpen(path, response) : answer(response, 404, "Not Found");
+      if (isOpen) return this.#answerOpen(path, response);
+      return refuse(response, this.#guard.refuse("unknown_path", addressOf(request)));
     }
     const principal = this.#guard.admit(request, entrance);
     if (isRefusal(principal)) return refuse(response, principal);
@@ -207,10 +209,10 @@ class GatewayServer implements Gateway {
     request: IncomingMessage,
     { socket, head, entrance }: { socket: Duplex; head: Buffer; entrance: Entrance },
   ): void {
-    if (pathOf(request) !== "/acp") return refuseUpgrade(socket, { status: 404, reason: "malformed" });
+    const remote = addressOf(request);
     const principal = this.#guard.admit(request, entrance);
     if (isRefusal(principal)) return refuseUpgrade(socket, principal);
-    const remote = addressOf(request);
+    if (pathOf(request) !== "/acp") return refuseUpgrade(socket, this.#guard.refuse("unknown_path", remote));
     if (this.#isDraining) return refuseUpgrade(socket, this.#guard.refuse("closing", remote));
     if (!this.#hasRoom(principal)) return refuseUpgrade(socket, this.#guard.refuse("too_many_connections", remote));
     this.#webSockets.handleUpgrade(request, socket, head, (web) => this.#accept(web, socket, { principal, remote }));
@@ -222,7 +224,8 @@ class GatewayServer implements Gateway {
     const about = { transport: "websocket", remoteAddress: remote } as const;
     const place = this.#register(principal, about, (reason, code) => stream.close(reason, code));
     if (!place) return stream.close("too many connections of this token");
-    handled(stream.closed.finally(place.end), this.#world.log, "end of a connection");
+    const closed = stream.closed.then(() => place.end(stream.endCode));
+    handled(closed, this.#world.log, "end of a connection");
     const id = Buffer.from(this.#world.randomBytes(6)).toString("hex");
     this.#options.connect(principal, stream, { id, ...about });
   }
@@ -248,7 +251,7 @@ class GatewayServer implements Gateway {
     principal: Principal,
     about: Omit<ConnectionAbout, "id">,
     close: Connection["close"],
-  ): { readonly end: () => void } | undefined {
+  ): { readonly end: (code?: number) => void } | undefined {
     if (!this.#hasRoom(principal)) return undefined;
     const { expiresAt, account, tokenId, name } = principal;
     const leftMs = expiresAt === undefined ? undefined : Math.max(0, expiresAt - this.#world.now());
@@ -258,10 +261,10 @@ class GatewayServer implements Gateway {
     const { audit } = this.#options.access;
     const fields = { account, token: tokenId ?? null, name, transport: about.transport, remote: about.remoteAddress };
     audit.write("connected", fields);
-    const end = () => {
+    const end = (code?: number) => {
       if (!this.#connections.delete(connection)) return;
       expiry?.clear();
-      audit.write("disconnected", fields);
+      audit.write("disconnected", { ...fields, ...defined({ code }) });
     };
     return { end };
   }

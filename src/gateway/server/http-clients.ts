@@ -20,9 +20,9 @@ export interface HttpClientsOptions {
   readonly connect: (principal: Principal, stream: ClientStream, about: ConnectionAbout) => void;
   readonly requestsOf: (principal: Principal) => ConnectionRequests;
   /** Takes a place for a connection; undefined when its token has none left. `end` gives it back. */
-  readonly register: (principal: Principal, close: (reason: string) => void) => { end(): void } | undefined;
-  /** Another principal's connection id was sent. */
-  readonly onForeignId: (request: IncomingMessage) => void;
+  readonly register: (principal: Principal, remote: string, close: () => void) => { end(): void } | undefined;
+  /** Another principal's connection id, or a body that is too long, was sent. */
+  readonly onRefused: (reason: "foreign_connection_id" | "body_too_large", remote: string) => void;
 }
 
 /** One ACP connection; any number of HTTP requests belong to it. */
@@ -59,7 +59,7 @@ export class HttpClients {
     const id = request.headers[CONNECTION_ID];
     const found = typeof id === "string" ? this.#connections.get(id) : undefined;
     if (id !== undefined && !isSame(found?.principal, principal)) {
-      if (found) this.#options.onForeignId(request);
+      if (found) this.#options.onRefused("foreign_connection_id", addressOf(request));
       return answer(response, 404, "Unknown Acp-Connection-Id");
     }
     if (method === "POST") return await this.#post(request, response, found ?? principal);
@@ -69,10 +69,14 @@ export class HttpClients {
   }
 
   async #post(request: IncomingMessage, response: ServerResponse, from: HttpConnection | Principal): Promise<void> {
-    if (Number(request.headers["content-length"] ?? 0) > GATEWAY_LIMITS.body.maxBytes) return tooLarge(response);
-    if (request.headers.expect !== undefined) response.writeContinue();
-    const body = await readBody(request);
-    if (body === undefined) return tooLarge(response);
+    const remote = addressOf(request); // it is lost with the connection
+    const isAnnounced = Number(request.headers["content-length"] ?? 0) > GATEWAY_LIMITS.body.maxBytes;
+    if (request.headers.expect !== undefined && !isAnnounced) response.writeContinue();
+    const body = isAnnounced ? undefined : await readBody(request);
+    if (body === undefined) {
+      this.#options.onRefused("body_too_large", remote);
+      return answer(response, 413, `A body has at most ${GATEWAY_LIMITS.body.maxBytes} bytes`);
+    }
     const known = "principal" in from ? from : undefined;
     const requests = known?.requests ?? this.#options.requestsOf("principal" in from ? from.principal : from);
     const checked = requests.check(body);
@@ -93,7 +97,7 @@ export class HttpClients {
     response: ServerResponse,
     { principal, requests, body }: { principal: Principal; requests: ConnectionRequests; body: string },
   ): Promise<void> {
-    const place = this.#options.register(principal, () => this.#end(connection));
+    const place = this.#options.register(principal, addressOf(request), () => this.#end(connection));
     if (!place) return answer(response, 429, "Too many connections of this token");
     const open = new Set<ServerResponse>();
     const connection: HttpConnection = {
@@ -234,15 +238,20 @@ function isSame(one: Principal | undefined, other: Principal): boolean {
   return one !== undefined && one.tokenId === other.tokenId && one.account === other.account;
 }
 
-/** Undefined when it is longer than allowed. */
+/** Undefined when it is longer than allowed; what there is of it when the client is gone, which nobody answers any more. */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of request) {
-    if (!(chunk instanceof Uint8Array)) continue;
-    bytes += chunk.length;
-    if (bytes > GATEWAY_LIMITS.body.maxBytes) return undefined;
-    chunks.push(chunk);
+  try {
+    // Ending the loop must not end the connection: the answer still has to go out.
+    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+      if (!(chunk instanceof Uint8Array)) continue;
+      bytes += chunk.length;
+      if (bytes > GATEWAY_LIMITS.body.maxBytes) return undefined;
+      chunks.push(chunk);
+    }
+  } catch {
+    return "";
   }
   return Buffer.concat(chunks).toString("utf8");
 }
@@ -285,9 +294,4 @@ export function answer(response: ServerResponse, status: number, text: string): 
 function answerJson(response: ServerResponse, status: number, value: object): void {
   response.writeHead(status, { "content-type": "application/json" });
   response.end(JSON.stringify(value));
-}
-
-/** The rest of the body is not read: the connection ends. */
-function tooLarge(response: ServerResponse): void {
-  answer(response, 413, `A body has at most ${GATEWAY_LIMITS.body.maxBytes} bytes`);
 }

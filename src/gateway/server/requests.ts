@@ -2,7 +2,7 @@
 import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
-import type { World } from "../../base/ports/world.js";
+import type { LogFields, World } from "../../base/ports/world.js";
 import type { AuditLog } from "../access/audit.js";
 import { denial, type Principal } from "../access/principal.js";
 import { GATEWAY_LIMITS } from "../limits.js";
@@ -56,7 +56,8 @@ export interface ConnectionRequestsOptions {
 export class ConnectionRequests {
   readonly #options: ConnectionRequestsOptions;
   #underWay = 0;
-  #malformed = { count: 0, sinceMs: Number.NEGATIVE_INFINITY };
+  readonly #malformed = { count: 0, sinceMs: Number.NEGATIVE_INFINITY };
+  readonly #limited = { count: 0, sinceMs: Number.NEGATIVE_INFINITY };
 
   constructor(options: ConnectionRequestsOptions) {
     this.#options = options;
@@ -83,12 +84,25 @@ export class ConnectionRequests {
     return { kind: "refused", answer, isMalformed: true };
   }
 
-  /** True when there have been too many in a minute: the connection is to be closed. */
+  /** True when there have been too many in a minute: the connection is to be closed. The first and the last are written down. */
   countMalformed(): boolean {
+    const isFirst = this.#isFirst(this.#malformed);
+    const isLast = this.#malformed.count >= GATEWAY_LIMITS.malformedPerMinute;
+    if (isFirst || isLast) this.#options.audit.write("malformed", this.#who(null));
+    return isLast;
+  }
+
+  /** Counts one more, and says whether it is the first of its minute. */
+  #isFirst(counted: { count: number; sinceMs: number }): boolean {
     const nowMs = this.#options.world.monotonicMs();
-    if (nowMs - this.#malformed.sinceMs >= MINUTE_MS) this.#malformed = { count: 0, sinceMs: nowMs };
-    this.#malformed.count += 1;
-    return this.#malformed.count >= GATEWAY_LIMITS.malformedPerMinute;
+    if (nowMs - counted.sinceMs >= MINUTE_MS) Object.assign(counted, { count: 0, sinceMs: nowMs });
+    counted.count += 1;
+    return counted.count === 1;
+  }
+
+  #who(method: string | null): LogFields {
+    const { account, tokenId, name } = this.#options.principal;
+    return { account, token: tokenId ?? null, name, method };
   }
 
   /** To be called for every message to the client: an answer ends a request. */
@@ -109,7 +123,7 @@ export class ConnectionRequests {
     const denied = denial(principal, method, params);
     if (denied) {
       onRequest("denied");
-      audit.write("denied", { account: principal.account, token: principal.tokenId ?? null, method });
+      audit.write("denied", this.#who(method));
       return isRequest ? refused(id, denied) : { kind: "dropped" };
     }
     const waitMs = budgets.take(principal);
@@ -119,6 +133,7 @@ export class ConnectionRequests {
       waitMs > 0 ? tooOften(waitMs) : this.#underWay >= GATEWAY_LIMITS.requestsAtOnce ? tooMany() : undefined;
     if (problem) {
       onRequest("limited");
+      if (this.#isFirst(this.#limited)) audit.write("limited", this.#who(method));
       return refused(id, problem);
     }
     this.#underWay += 1;

@@ -21,11 +21,14 @@ export interface RawRequest {
   readonly body?: string;
   /** Of a unix socket, instead of the place. */
   readonly socketPath?: string;
+  /** Of this machine, to send from. */
+  readonly from?: string;
 }
 
 export async function send(place: Place | undefined, given: RawRequest): Promise<HttpAnswer> {
-  const { method = "GET", path = "/acp", headers = {}, body, socketPath } = given;
-  const where = socketPath === undefined ? { host: place?.host, port: place?.port } : { socketPath };
+  const { method = "GET", path = "/acp", headers = {}, body, socketPath, from } = given;
+  const where =
+    socketPath === undefined ? { host: place?.host, port: place?.port, localAddress: from } : { socketPath };
   return await new Promise((resolve, reject) => {
     const request = httpRequest({ ...where, method, path, headers, agent: false }, (response) => {
       let text = "";
@@ -58,7 +61,10 @@ export class WireClient {
   private constructor(web: WebSocket) {
     this.web = web;
     this.ended = new Promise((resolve) => {
-      web.once("close", (code, reason) => resolve({ code, reason: String(reason) }));
+      web.once("close", (code, reason) => {
+        resolve({ code, reason: String(reason) });
+        for (const wake of this.#waiting) wake();
+      });
     });
     web.on("error", () => {});
     web.on("message", (data) => {
@@ -69,8 +75,9 @@ export class WireClient {
   }
 
   /** Rejects with the HTTP status when the upgrade is refused. */
-  static async open(url: string, headers: Readonly<Record<string, string>> = {}): Promise<WireClient> {
-    const web = new WebSocket(url, { headers, perMessageDeflate: false, rejectUnauthorized: false });
+  static async open(url: string, headers: Readonly<Record<string, string>> = {}, from?: string): Promise<WireClient> {
+    const options = { headers, perMessageDeflate: false, rejectUnauthorized: false, maxPayload: 2 ** 30 };
+    const web = new WebSocket(url, from === undefined ? options : { ...options, localAddress: from });
     const client = new WireClient(web);
     await new Promise<void>((resolve, reject) => {
       web.once("open", resolve);
@@ -106,7 +113,6 @@ export class WireClient {
           resolve();
         };
         this.#waiting.add(wake);
-        this.web.once("close", wake);
       });
     }
   }
@@ -118,8 +124,8 @@ export class WireClient {
 }
 
 /** Bytes as they are, without any HTTP client in between. */
-export async function dial({ host, port }: Place): Promise<Socket> {
-  const socket = connect(port, host);
+export async function dial({ host, port }: Place, from?: string): Promise<Socket> {
+  const socket = connect(from === undefined ? { host, port } : { host, port, localAddress: from });
   socket.on("error", () => {});
   await new Promise<void>((resolve, reject) => {
     socket.once("connect", resolve);
