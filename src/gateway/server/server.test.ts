@@ -217,7 +217,7 @@ describe("a WebSocket", () => {
       await place.access.tokens.file.revoke("first");
       await place.world.settle();
       expect([one.ended?.reason, other.ended]).toEqual(["the token was revoked", undefined]);
-      await expect(new Client(place, first).opened()).rejects.toThrow();
+      await expect(new Client(place, first).opened()).rejects.toThrow("refused");
       await place.world.advance(HOUR_MS - 60_000);
       expect(other.ended).toBeUndefined();
       await place.world.advance(60_000);
@@ -238,7 +238,7 @@ describe("what gets in", () => {
     [{ authorization: "Basic dXNlcg==" }, "no_token"],
   ])("a request with %j is refused", (headers, reason) =>
     inPlace(async (place) => {
-      await expect(new Client(place, await place.token("t"), headers).opened()).rejects.toThrow();
+      await expect(new Client(place, await place.token("t"), headers).opened()).rejects.toThrow("refused");
       expect(await place.audit()).toContain(`"reason":"${reason}"`);
       expect(place.streams).toEqual([]);
     }),
@@ -258,14 +258,14 @@ describe("what gets in", () => {
       const token = await place.token("t");
       const clients = [];
       for (let count = 0; count < 64; count++) clients.push(await new Client(place, token).opened());
-      await expect(new Client(place, token).opened()).rejects.toThrow();
+      await expect(new Client(place, token).opened()).rejects.toThrow("refused");
       expect(await place.audit()).toContain("too_many_connections");
       await new Client(place, await place.token("other")).opened();
       clients[0]?.web.close();
       await place.world.settle();
       await new Client(place, token).opened();
       place.gateway.drain();
-      await expect(new Client(place, await place.token("late")).opened()).rejects.toThrow();
+      await expect(new Client(place, await place.token("late")).opened()).rejects.toThrow("refused");
     }));
 
   test("the eleventh refusal of a minute is 429, is the last one written, and a good token still gets in", () =>
