@@ -10,7 +10,7 @@ import type { SandboxSpec, ServerIdentity } from "../mcp/index.js";
 import type { ModelUsage } from "../models/index.js";
 import type { ToolOrigin } from "../tools/index.js";
 import type { AttachedClient } from "./clients/clients.js";
-import type { QuestionChange } from "./clients/questions.js";
+import type { AskedQuestion, QuestionChange } from "./clients/questions.js";
 import type { ClientName, SessionState } from "./ports.js";
 import type { SettingsView } from "./settings.js";
 
@@ -39,6 +39,29 @@ export interface ServerStatus {
   readonly note?: string;
   /** What was left out of its lists, each in one sentence. */
   readonly problems?: readonly string[];
+}
+
+/** All that a client needs to show a session, beside its conversation. */
+export interface SessionView {
+  readonly id: string;
+  readonly cwd: string;
+  readonly state: SessionState;
+  readonly settings: SettingsView;
+  readonly commands: readonly CommandInfo[];
+  readonly servers: readonly ServerStatus[];
+  readonly usage: ModelUsage;
+  /** Of the last record. */
+  readonly seq: number;
+  readonly clients: readonly AttachedClient[];
+  readonly questions: readonly AskedQuestion[];
+  /** The turn that runs, and the prompts that wait for theirs. */
+  readonly running?: ShownPrompt & { readonly number: number };
+  readonly queued: readonly ShownPrompt[];
+}
+
+interface ShownPrompt {
+  readonly promptId?: string;
+  readonly by?: ClientName;
 }
 
 /** A slash command as menus show it. */

@@ -1,9 +1,9 @@
 // The public face of `session`.
 export { BUILTIN_NAMES, type BuiltinName } from "../builtin/index.js";
-export type { AttachedClient, Attachment, ClientRole, JoinRequest, SessionView } from "./clients/clients.js";
+export type { AttachedClient, Attachment, ClientRole, JoinRequest } from "./clients/clients.js";
 export type { AskedQuestion, QuestionChange } from "./clients/questions.js";
 export type { PromptAbout } from "./conversation/turns.js";
-export type { ServerStatus, SessionEvent, SessionInfo } from "./events.js";
+export type { ServerStatus, SessionEvent, SessionInfo, SessionView } from "./events.js";
 export { type LoadedSession, SessionHost, type StoredRequest } from "./host.js";
 export { History } from "./journal/history.js";
 export type { Followed, LogItem, SessionLog } from "./log/session-log.js";

@@ -9,7 +9,7 @@ import { type ContentBlock, plainText } from "../base/text/content.js";
 import { type EffectiveConfig, readyServers, typedServer } from "../config/index.js";
 import { NO_USAGE, type StopReason, type TurnEnd } from "../engine/index.js";
 import type { ModelUsage } from "../models/index.js";
-import { type Attachment, type JoinRequest, SessionClients, type SessionView } from "./clients/clients.js";
+import { type Attachment, type JoinRequest, SessionClients } from "./clients/clients.js";
 import type { QuestionChange, Questions } from "./clients/questions.js";
 import type { Invocation } from "./commands.js";
 import { SessionConfiguration } from "./configuration.js";
@@ -18,7 +18,14 @@ import { Conversation } from "./conversation/conversation.js";
 import { PromptExpansion } from "./conversation/expansion.js";
 import { givenPrompts, projectInstructions, systemPrompt } from "./conversation/system-prompt.js";
 import { observedModel, type PromptAbout, SessionTurns, type TurnWork } from "./conversation/turns.js";
-import { type CommandInfo, EventStream, type NoticeLevel, type ServerStatus, type SessionEvent } from "./events.js";
+import {
+  type CommandInfo,
+  EventStream,
+  type NoticeLevel,
+  type ServerStatus,
+  type SessionEvent,
+  type SessionView,
+} from "./events.js";
 import { Journal } from "./journal/journal.js";
 import { RecordEvents } from "./log/record-events.js";
 import { SessionLog } from "./log/session-log.js";
@@ -221,21 +228,9 @@ export class Session implements AsyncDisposable {
   /** All that a client needs to show the session, beside its conversation. */
   view(): SessionView {
     const { id, cwd, state, settings, commands, servers, usage } = this;
-    const running = this.#turns.running;
-    return {
-      id,
-      cwd,
-      state,
-      settings,
-      commands,
-      servers,
-      usage,
-      seq: this.#journal.seq,
-      clients: this.#clients.list,
-      questions: this.questions.open,
-      queued: this.#turns.queued,
-      ...defined({ running }),
-    };
+    const { running, queued } = this.#turns;
+    const about = { id, cwd, state, settings, commands, servers, usage, queued, ...defined({ running }) };
+    return { ...about, seq: this.#journal.seq, clients: this.#clients.list, questions: this.questions.open };
   }
 
   /** For clients that follow the session from any record on; `events` is for readers in this process. */

@@ -2,20 +2,10 @@
 import { contained } from "../../base/async/scope.js";
 import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import type { ModelUsage } from "../../models/index.js";
-import type { PromptAbout } from "../conversation/turns.js";
-import type { CommandInfo, ServerStatus } from "../events.js";
 import { SESSION_LIMITS } from "../limits.js";
-import type { ClientName, SessionPorts, SessionState } from "../ports.js";
-import type { SettingsView } from "../settings.js";
+import type { ClientName, SessionPorts } from "../ports.js";
 import { ELICITATION, PERMISSION, PERSON, SAMPLING, TRUST } from "./question-kinds.js";
-import {
-  type AskedClient,
-  type AskedQuestion,
-  type QuestionChange,
-  Questions,
-  type QuestionsOptions,
-} from "./questions.js";
+import { type AskedClient, type QuestionChange, Questions, type QuestionsOptions } from "./questions.js";
 
 /** An `observer` follows the session: it is asked nothing, and neither its files nor its terminal are used. */
 export type ClientRole = "controller" | "observer";
@@ -40,24 +30,6 @@ export interface Attachment {
 export interface AttachedClient extends ClientName {
   readonly role: ClientRole;
   readonly isUnattended: boolean;
-}
-
-/** All that a client needs to show a session, beside its conversation. */
-export interface SessionView {
-  readonly id: string;
-  readonly cwd: string;
-  readonly state: SessionState;
-  readonly settings: SettingsView;
-  readonly commands: readonly CommandInfo[];
-  readonly servers: readonly ServerStatus[];
-  readonly usage: ModelUsage;
-  /** Of the last record. */
-  readonly seq: number;
-  readonly clients: readonly AttachedClient[];
-  readonly questions: readonly AskedQuestion[];
-  /** The turn that runs, and the prompts that wait for theirs. */
-  readonly running?: PromptAbout & { readonly number: number };
-  readonly queued: readonly PromptAbout[];
 }
 
 export interface SessionClientsOptions extends Pick<QuestionsOptions, "world" | "record" | "mayWait" | "turn"> {
