@@ -99,6 +99,7 @@ export class Questions {
     signal.throwIfAborted();
     const { openQuestions } = SESSION_LIMITS.clients;
     if (this.#open.size >= openQuestions) throw new Error(`${openQuestions} questions are open already`);
+    const shown = kind.summary(question);
     return await new Promise<Answer>((resolve, reject) => {
       const onEnd = (end: QuestionEnd<Answer>) => {
         this.#ended(one.view, end.kind === "answered" ? { answer: kind.recorded(end.answer), by: end.by } : end.kind);
@@ -109,7 +110,7 @@ export class Questions {
       const { id, of, turn, toolCallId } = one.view;
       this.#open.set(id, one);
       const about = { id, of, ...defined({ turn, toolCallId }) };
-      const recorded = this.#options.record({ kind: "question", ...about, shown: kind.summary(question) });
+      const recorded = this.#options.record({ kind: "question", ...about, shown });
       this.#options.onChange({ id, of, isOpen: true });
       if (recorded) recorded.then(() => one.begin()).catch(one.fail);
       else one.begin();
