@@ -64,6 +64,7 @@ export async function bundleProduct(root: string, outDir: string): Promise<strin
     splitting: true,
     chunkNames: "chunks/[name]-[hash]",
     external: EXTERNAL,
+    plugins: [WITHOUT_PROCESS_METRICS],
   });
   writeFileSync(join(outDir, "THIRD-PARTY-LICENSES.txt"), licenceTexts(root, product.metafile));
   const files = Object.values(product.metafile.outputs);
@@ -71,6 +72,16 @@ export async function bundleProduct(root: string, outDir: string): Promise<strin
     `cli: ${kb(bytesOf(start))} at start in one file; ${kb(bytesOf(product))} in ${files.length} files shared with the library`,
   ];
 }
+
+/** The metrics that prom-client has of the process require the optional peer at once; Tenon has its own. */
+const WITHOUT_PROCESS_METRICS: Plugin = {
+  name: "without-process-metrics",
+  setup: ({ onLoad }) => {
+    onLoad({ filter: /prom-client[\\/]lib[\\/]defaultMetrics\.js$/ }, () => {
+      return { contents: "module.exports = () => {};", loader: "js" };
+    });
+  },
+};
 
 export async function bundleDemoServer(root: string, outDir: string): Promise<string[]> {
   const entry = "examples/demo-server/main.ts";

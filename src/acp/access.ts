@@ -1,6 +1,7 @@
 // What one connection needs of sessions, wherever they are kept. Over stdio that is the host of this process.
 
 import type { TenonError } from "../base/errors.js";
+import type { JsonObject } from "../base/json/json.js";
 import type { World } from "../base/ports/world.js";
 import type {
   ListRequest,
@@ -9,8 +10,10 @@ import type {
   Session,
   SessionHost,
   SessionPage,
+  StoredRecord,
   StoredRequest,
 } from "../session/index.js";
+import type { SharedIntroduction } from "./capabilities.js";
 
 /** One session as its client uses it. */
 export type SessionHandle = Pick<
@@ -25,6 +28,10 @@ export type SessionHandle = Pick<
   | "isAttached"
   | "attach"
   | "events"
+  | "current"
+  | "view"
+  | "questions"
+  | "log"
   | "prompt"
   | "set"
   | "setServers"
@@ -34,23 +41,57 @@ export type SessionHandle = Pick<
 
 export interface OpenedSession {
   readonly session: SessionHandle;
-  /** The conversation so far, adjacent chunks joined. */
-  readonly history: LoadedSession["history"];
+  /** The conversation so far, adjacent chunks joined; none where it is read from the log. */
+  readonly history?: LoadedSession["history"];
+  /** Of a shared session: the last record the client has. */
+  readonly after?: number;
+  /** What the client said itself is shown to it too, of what it does not have yet. */
+  readonly showsOwn?: boolean;
 }
+
+export interface LoadOptions {
+  /** The client is shown the conversation so far. */
+  readonly isReplayed: boolean;
+  /** `_meta.tenon` of the request. */
+  readonly meta: JsonObject;
+}
+
+/** What sessions that several clients share add: they are read from their logs, and every client has an identity. */
+export interface SharedAccess {
+  /** The id of this client, assigned by the gateway. */
+  client(): string;
+  /** `initialize`: what the answer has in `_meta.tenon`, and in that of its capabilities. */
+  introduce(params: unknown): SharedIntroduction;
+  /** `_meta.tenon` of a session in a listing. */
+  listed(id: string): object;
+  /** The connection is over, and all of its sessions were left. */
+  closed(): void;
+  /** Requests of its own, by method. */
+  readonly methods: Readonly<Record<string, (params: JsonObject, notify: Notify) => object | Promise<object>>>;
+}
+
+/** Sends a notification to the client. */
+export type Notify = (method: string, params: object) => void;
 
 /** Made for each connection: whose it is, is known to it and never asked of the client. */
 export interface SessionAccess {
   readonly world: World;
   /** Why the model that sessions begin with could not answer. */
   readonly modelProblem: TenonError | undefined;
-  create(request: NewSession): SessionHandle | Promise<SessionHandle>;
-  load(request: StoredRequest): Promise<OpenedSession>;
-  fork(request: StoredRequest): Promise<SessionHandle>;
+  readonly shared?: SharedAccess;
+  /** `meta`: `_meta.tenon` of the request. */
+  create(request: NewSession, meta: JsonObject): OpenedSession | Promise<OpenedSession>;
+  load(request: StoredRequest, options: LoadOptions): Promise<OpenedSession>;
+  fork(request: StoredRequest): Promise<OpenedSession>;
   list(request: ListRequest): Promise<SessionPage>;
   /** `open`: in memory. Rejects with `session.not_found`. */
   statusOf(id: string): Promise<"open" | "saved">;
   setTitle(id: string, words: string): Promise<string>;
   delete(id: string): Promise<void>;
+  /** Records of a session after a number. */
+  records(id: string, after: number, limit: number): Promise<readonly StoredRecord[]>;
+  /** A session that is in memory, without joining it. Throws `session.not_found`. */
+  peek(id: string): SessionHandle;
   /** `closed`: by the client's own word; `lost`: the connection is over. */
   leave(session: SessionHandle, cause: "closed" | "lost"): Promise<void>;
 }
@@ -71,16 +112,16 @@ export class HostAccess implements SessionAccess {
     return this.#host.modelProblem;
   }
 
-  create(request: NewSession): SessionHandle {
-    return this.#host.createSession(request);
+  create(request: NewSession): OpenedSession {
+    return { session: this.#host.createSession(request) };
   }
 
   load(request: StoredRequest): Promise<OpenedSession> {
     return this.#host.loadSession(request);
   }
 
-  async fork(request: StoredRequest): Promise<SessionHandle> {
-    return (await this.#host.forkSession(request)).session;
+  fork(request: StoredRequest): Promise<OpenedSession> {
+    return this.#host.forkSession(request);
   }
 
   list(request: ListRequest): Promise<SessionPage> {
@@ -97,6 +138,14 @@ export class HostAccess implements SessionAccess {
 
   delete(id: string): Promise<void> {
     return this.#host.deleteSession(id);
+  }
+
+  records(id: string, after: number, limit: number): Promise<readonly StoredRecord[]> {
+    return this.#host.records(id, after, limit);
+  }
+
+  peek(id: string): SessionHandle {
+    return this.#host.get(id);
   }
 
   /** A client that closes takes back what runs; one that is gone has said nothing of the kind. */

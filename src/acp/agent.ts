@@ -3,7 +3,7 @@ import { type AgentApp, agent, methods, RequestError } from "@agentclientprotoco
 import { type ErrorCode, TenonError, toTenonError } from "../base/errors.js";
 import { isJsonObject, type JsonObject } from "../base/json/json.js";
 import { readTraceContext } from "../base/ports/trace.js";
-import type { SessionAccess } from "./access.js";
+import type { Notify, SessionAccess, SharedAccess } from "./access.js";
 import {
   Authentication,
   abilitiesOf,
@@ -21,10 +21,11 @@ import {
   type SessionRequest,
   toBlock,
 } from "./from-client.js";
-import type { FrontStream } from "./front.js";
+import { tenonMeta } from "./meta.js";
 import { givenMeta } from "./options.js";
 import { MCP_MESSAGE } from "./ports.js";
-import { listSessions, OpenSessions } from "./sessions.js";
+import { sessionMethods, viewOf } from "./session-methods.js";
+import { type DirectWrite, listSessions, OpenSessions } from "./sessions.js";
 
 /** A session whose id the front gave out before this agent was loaded. */
 export interface PromisedSession {
@@ -34,13 +35,12 @@ export interface PromisedSession {
   readonly params: JsonObject;
 }
 
-export interface AgentOptions {
+/** Unless a way past the SDK is given, updates are written as the SDK writes everything. */
+export interface AgentOptions extends DirectWrite {
   readonly access: SessionAccess;
   readonly promised?: readonly PromisedSession[];
   /** Where this agent is a program: how its log-in is started in a terminal. */
   readonly setup?: SetupCommand;
-  /** How updates are written; unless given, as the SDK writes everything. Must keep the order with what the SDK writes. */
-  readonly send?: FrontStream["send"];
 }
 
 /** Of the unstable protocol, so the SDK's stable half has no names for them. */
@@ -49,8 +49,8 @@ const SET_TITLE = "session/set_title";
 const STATUS = "session/status";
 
 /** Serves one connection: when it closes, so do the sessions opened over it. */
-export function createAgent({ access, promised: earlier = [], setup, send }: AgentOptions): AgentApp {
-  const sessions = new OpenSessions(access, send);
+export function createAgent({ access, promised: earlier = [], setup, ...write }: AgentOptions): AgentApp {
+  const sessions = new OpenSessions(access, write);
   const auth = new Authentication(access);
   const promised = [...earlier];
   const m = methods.agent;
@@ -60,33 +60,46 @@ export function createAgent({ access, promised: earlier = [], setup, send }: Age
       auth.check();
       return run();
     });
-  const settingsOf = (id: string, given: ClientServers) => ({ ...sessions.settingsOf(id), _meta: givenMeta(given) });
+  const settingsOf = (id: string, given: ClientServers) => {
+    const { tenon } = givenMeta(given);
+    const answer = { ...sessions.settingsOf(id), _meta: { tenon } };
+    if (!access.shared) return answer;
+    const view = viewOf(sessions.find(id));
+    return { ...answer, _meta: { tenon: { ...tenon, seq: view.seq, state: view.state, view } } };
+  };
   const opened = (sessionId: string, given: ClientServers) => ({ sessionId, ...settingsOf(sessionId, given) });
   const app = agent({ name: "tenon" })
     .onConnect((connection) => {
       sessions.connected(connection);
     })
-    .onRequest(m.initialize, async ({ params }) => {
-      sessions.abilities.set(abilitiesOf(params.clientCapabilities));
-      // Only now, since their servers are told what the client can be asked. `initialize` may be said again.
-      for (const { id, request } of promised.splice(0)) await sessions.open(request, id);
-      return introduction(params, setup);
-    })
-    .onRequest(m.session.new, readNew, ({ params }) =>
-      loggedIn(async () => opened(await sessions.open(params), params)),
+    .onRequest(m.initialize, ({ params }) =>
+      guarded(async () => {
+        const answer = introduction(params, setup, access.shared?.introduce(params));
+        sessions.abilities.set(abilitiesOf(params.clientCapabilities));
+        // Only now, since their servers are told what the client can be asked. `initialize` may be said again.
+        for (const { id, request } of promised.splice(0)) await sessions.open(request, {}, id);
+        return answer;
+      }),
     )
-    .onRequest(m.session.load, readStored, ({ params }) =>
-      loggedIn(async () => settingsOf(await sessions.load(params, { isReplayed: true }), params)),
+    .onRequest(m.session.new, readNew, ({ params: { request, meta } }) =>
+      loggedIn(async () => opened(await sessions.open(request, meta), request)),
     )
-    .onRequest(m.session.resume, readStored, ({ params }) =>
-      loggedIn(async () => settingsOf(await sessions.load(params, { isReplayed: false }), params)),
+    .onRequest(m.session.load, readStored, ({ params: { request, meta } }) =>
+      loggedIn(async () => settingsOf(await sessions.load(request, { isReplayed: true, meta }), request)),
     )
-    .onRequest(FORK, readStored, ({ params }) => loggedIn(async () => opened(await sessions.fork(params), params)))
+    .onRequest(m.session.resume, readStored, ({ params: { request, meta } }) =>
+      loggedIn(async () => settingsOf(await sessions.load(request, { isReplayed: false, meta }), request)),
+    )
+    .onRequest(FORK, readStored, ({ params: { request } }) =>
+      loggedIn(async () => opened(await sessions.fork(request), request)),
+    )
     .onRequest(m.session.list, ({ params }) => guarded(() => listSessions(access, params)))
     .onRequest(m.session.delete, ({ params }) => guarded(() => sessions.delete(params.sessionId)))
     .onRequest(m.session.prompt, ({ params, signal }) =>
       loggedIn(() =>
-        inTraceOf(params, access, () => sessions.prompt(params.sessionId, params.prompt.map(toBlock), signal)),
+        inTraceOf(params, access, () =>
+          sessions.prompt(params.sessionId, params.prompt.map(toBlock), { signal, meta: tenonMeta(params) }),
+        ),
       ),
     )
     .onRequest(m.session.close, ({ params }) => guarded(() => sessions.leave(params.sessionId, "closed")))
@@ -100,7 +113,17 @@ export function createAgent({ access, promised: earlier = [], setup, send }: Age
     .onRequest(SET_MCP_SERVERS, readServers, ({ params: { id, given } }) =>
       guarded(async () => ({ ...(await sessions.setServers(id, given)), notices: given.notices })),
     );
-  return withSettings(app, { access, sessions, auth });
+  return withOwnMethods(withSettings(app, { access, sessions, auth }), access, sessions);
+}
+
+/** Those of Tenon's own, and those that a gateway adds. */
+function withOwnMethods(app: AgentApp, access: SessionAccess, sessions: OpenSessions): AgentApp {
+  const own: SharedAccess["methods"] = sessionMethods(access, (id) => sessions.known(id) ?? access.peek(id));
+  const notify: Notify = (method, params) => sessions.notify(method, params);
+  for (const [method, run] of Object.entries({ ...own, ...access.shared?.methods })) {
+    app.onRequest(method, readObject, ({ params }) => guarded(() => run(params, notify)));
+  }
+  return app;
 }
 
 /** What is set beside the conversation: log-in, modes and options, titles. */
@@ -143,8 +166,9 @@ async function guarded<T>(run: () => T | Promise<T>): Promise<T> {
 }
 
 /** The SDK's own parser fails the whole session for one odd server entry; ours names the entry and goes on. */
-const readNew = parser(readSessionRequest);
-const readStored = parser(readStoredRequest);
+const readNew = parser((params) => ({ request: readSessionRequest(params), meta: tenonMeta(params) }));
+const readStored = parser((params) => ({ request: readStoredRequest(params), meta: tenonMeta(params) }));
+const readObject = parser((params) => (isJsonObject(params) ? params : {}));
 const readId = parser((params) => textIn(params, "sessionId"));
 const readTitle = parser((params) => ({ title: textIn(params, "title"), id: textIn(params, "sessionId") }));
 const readServers = parser((params) => {

@@ -12,6 +12,12 @@ const PROTOCOL_VERSION = 1;
 /** Methods of Tenon's own. */
 export const MCP_STATUS = "_tenon/mcp/status";
 export const SET_MCP_SERVERS = "_tenon/session/set_mcp_servers";
+export const SESSION_METHODS = [
+  "_tenon/session/view",
+  "_tenon/session/records",
+  "_tenon/session/tools",
+  "_tenon/question/answer",
+] as const;
 
 /** `fork`, `status`, `title`, `systemPrompt` and servers of type `acp` are of the unstable protocol. */
 const AGENT = {
@@ -33,16 +39,29 @@ const AGENT = {
       title: {},
     },
     auth: { logout: {} },
-    _meta: sentMeta({ methods: [MCP_STATUS, SET_MCP_SERVERS] }),
+    _meta: sentMeta({ methods: [MCP_STATUS, SET_MCP_SERVERS, ...SESSION_METHODS] }),
   },
 };
+
+/** What a gateway adds, in `_meta.tenon` of the answer and of the capabilities. */
+export interface SharedIntroduction {
+  readonly meta: object;
+  readonly capability: { readonly methods: readonly string[] };
+}
 
 /** `params`: of the request, as it came. */
 export function introduction(
   params: unknown,
   setup?: SetupCommand,
+  shared?: SharedIntroduction,
 ): acp.InitializeResponse & { authMethods: acp.AuthMethod[] } {
-  return { ...AGENT, authMethods: authMethods(isJsonObject(params) ? params["clientCapabilities"] : undefined, setup) };
+  const logins = authMethods(isJsonObject(params) ? params["clientCapabilities"] : undefined, setup);
+  if (!shared) return { ...AGENT, authMethods: logins };
+  const { agentCapabilities } = AGENT;
+  const { methods: own = [] } = agentCapabilities._meta.tenon;
+  const _meta = { tenon: { ...shared.capability, methods: [...own, ...shared.capability.methods] } };
+  const about = { _meta: { tenon: shared.meta } };
+  return { ...AGENT, agentCapabilities: { ...agentCapabilities, _meta }, authMethods: logins, ...about };
 }
 
 const KEYS = "environment";

@@ -1,10 +1,20 @@
 // The door of the ACP room. Nothing here loads the SDK until `createAgent` is asked for through `loadAgent`.
 import type * as agent from "./agent.js";
 
-export { HostAccess, type OpenedSession, type SessionAccess, type SessionHandle } from "./access.js";
+export {
+  HostAccess,
+  type LoadOptions,
+  type Notify,
+  type OpenedSession,
+  type SessionAccess,
+  type SessionHandle,
+  type SharedAccess,
+} from "./access.js";
 export type { AgentOptions, PromisedSession } from "./agent.js";
 export { abilitiesOf, type SetupCommand } from "./capabilities.js";
 export { Front, type FrontOptions, type FrontStream, messageSink } from "./front.js";
+export { tenonMeta } from "./meta.js";
+export type { SharedMessage } from "./numbered.js";
 export type { McpStatus, ToolSummary } from "./sessions.js";
 export { noticeUpdates } from "./to-client.js";
 

@@ -20,6 +20,8 @@ export const ACP_LIMITS = {
   clientTerminalEndMs: 5_000,
   /** Answers that wait for a client which does not read. Updates wait for it by themselves; with more, it is taken for gone. */
   acpMaxPendingChars: 67_108_864,
+  /** Of one `_tenon/session/records`; a client that wants more asks again. */
+  recordsPerRead: 500,
   /** A question of a server to the person: longer words are cut, a larger form is declined. Nobody reads more, and marking takes time. */
   elicitation: { messageChars: 10_000, formChars: 262_144 },
 } as const;

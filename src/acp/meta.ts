@@ -41,7 +41,12 @@ export function asQuestion<Request extends { readonly _meta?: { readonly tenon: 
 
 /** Empty where the client said nothing. */
 export function receivedMeta(entry: JsonObject): ReceivedMeta {
-  const meta = entry["_meta"];
+  return tenonMeta(entry);
+}
+
+/** All of `_meta.tenon`, for those who know what may be in it. */
+export function tenonMeta(message: unknown): JsonObject {
+  const meta = isJsonObject(message) ? message["_meta"] : undefined;
   const ours = isJsonObject(meta) ? meta["tenon"] : undefined;
   return isJsonObject(ours) ? ours : {};
 }

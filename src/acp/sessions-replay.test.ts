@@ -5,7 +5,7 @@ import { text } from "../base/text/content.js";
 import type { TurnEvent } from "../engine/index.js";
 import type { SessionEvent } from "../session/index.js";
 import { abilitiesOf } from "./capabilities.js";
-import { replayUpdates } from "./sessions.js";
+import { replayUpdates } from "./relay.js";
 
 function replay(...events: SessionEvent[]): SessionUpdate[] {
   return [...replayUpdates(events, abilitiesOf())];

@@ -1,10 +1,11 @@
-// The sessions of one connection: opens them, relays their events in order, and closes them with it.
+// The sessions of one connection: opens them, relays their updates in order, and leaves them when it is over.
 import type * as acp from "@agentclientprotocol/sdk";
 import { methods } from "@agentclientprotocol/sdk";
 import { Cell } from "../base/async/cell.js";
 import { contained, handled, Scope } from "../base/async/scope.js";
 import { messageOf, TenonError } from "../base/errors.js";
 import { defined } from "../base/json/defined.js";
+import type { JsonObject } from "../base/json/json.js";
 import type { ContentBlock } from "../base/text/content.js";
 import {
   type GivenServers,
@@ -14,24 +15,45 @@ import {
   type SessionEvent,
   type SettingsView,
 } from "../session/index.js";
-import type { SessionAccess, SessionHandle } from "./access.js";
+import type { LoadOptions, SessionAccess, SessionHandle } from "./access.js";
 import { abilitiesOf, type ClientAbilities } from "./capabilities.js";
 import type { SessionRequest, StoredSessionRequest } from "./from-client.js";
 import type { FrontStream } from "./front.js";
+import { NumberedRelay, type SharedMessage, SharedUpdate } from "./numbered.js";
 import { configOptions, EARLY_SETTINGS, EmittedSettings, settingsAnswer } from "./options.js";
 import { McpMessages, sessionPorts, TerminalTrust } from "./ports.js";
-import { RepeatedFailures, toUpdates } from "./to-client.js";
-import { toAcpBlock } from "./tool-call.js";
+import { EventRelay, replayUpdates } from "./relay.js";
+import { toUpdates } from "./to-client.js";
 
+/** One session of this connection. */
 interface Relay {
   readonly session: SessionHandle;
-  /** Sends an update of its own, before or between those of the session. */
-  readonly send: (update: acp.SessionUpdate) => Promise<void> | undefined;
-  /** What the session tells is relayed from now on. */
-  readonly begin: () => void;
-  /** The last turn whose updates have all been handed to the connection. */
-  readonly relayedTurn: Cell<number>;
-  readonly told: EmittedSettings;
+  /** Updates go out from now on. Resolves once the client has everything until now. */
+  begin(): Promise<void>;
+  /** Resolves when all updates of a prompt that is over have been handed to the connection. `before`: turns before it. */
+  caughtUp(before: number): Promise<unknown>;
+  /** No update goes out any more. */
+  end?(): void;
+}
+
+/** How a session is shown at first. */
+interface TakeOptions {
+  /** Settings that the client was told already. */
+  readonly told?: SettingsView;
+  /** Shown before anything else. */
+  readonly history?: Iterable<SessionEvent>;
+  /** Of a shared session: the last record the client has. */
+  readonly after?: number;
+  /** Its answer comes after all that. */
+  readonly isReplayed?: boolean;
+  readonly showsOwn?: boolean;
+}
+
+/** Writes to the client past the SDK, where there is such a way. Both must keep the order with what the SDK writes. */
+export interface DirectWrite {
+  readonly send?: FrontStream["send"];
+  /** The same for a message that several clients get. */
+  readonly sendShared?: (shared: SharedMessage) => Promise<void> | undefined;
 }
 
 export class OpenSessions {
@@ -41,14 +63,13 @@ export class OpenSessions {
   readonly messages: McpMessages = new McpMessages();
   readonly #terminals: TerminalTrust;
   readonly #access: SessionAccess;
-  readonly #write: FrontStream["send"] | undefined;
+  readonly #write: DirectWrite;
   readonly #scope: Scope;
   readonly #relays = new Map<string, Relay>();
   #connection: acp.AgentConnection | undefined;
   #isOver = false;
 
-  /** `write`: past the SDK, where there is such a way. */
-  constructor(access: SessionAccess, write?: FrontStream["send"]) {
+  constructor(access: SessionAccess, write: DirectWrite = {}) {
     this.#access = access;
     this.#write = write;
     this.#scope = new Scope(access.world.log);
@@ -57,31 +78,32 @@ export class OpenSessions {
 
   connected(connection: acp.AgentConnection): void {
     this.#connection = connection;
-    this.#scope.run("close with the connection", async () => {
+    this.#scope.run("leave with the connection", async () => {
       await connection.closed.catch(() => undefined);
       this.#isOver = true;
       await Promise.all([...this.#relays.keys()].map((id) => this.leave(id, "lost")));
+      this.#access.shared?.closed();
     });
   }
 
   /** `promisedId`: it was given out before this agent was loaded, and so were the settings that are certain. */
-  async open(request: SessionRequest, promisedId?: string): Promise<string> {
-    const session = await this.#access.create({
-      ...request,
-      ...defined({ id: promisedId, isPromised: promisedId === undefined ? undefined : true }),
-    });
-    (await this.#take(session, promisedId === undefined ? session.settings : EARLY_SETTINGS)).begin();
+  async open(request: SessionRequest, meta: JsonObject, promisedId?: string): Promise<string> {
+    const isPromised = promisedId === undefined ? undefined : true;
+    const given = { ...request, ...defined({ id: promisedId, isPromised }) };
+    const { session, showsOwn } = await this.#access.create(given, meta);
+    const relay = await this.#take(session, defined({ told: isPromised && EARLY_SETTINGS, showsOwn }));
+    handled(relay.begin(), this.#access.world.log, "relay a new session");
     return session.id;
   }
 
   /** For the answer that tells the client of a session. */
   settingsOf(id: string): ReturnType<typeof settingsAnswer> {
-    return settingsAnswer(this.#find(id).session.settings);
+    return settingsAnswer(this.find(id).settings);
   }
 
   /** Waits for the configuration, which has a word in what may be chosen. */
   async set(id: string, name: string, value: unknown): Promise<acp.SessionConfigOption[]> {
-    const { session } = this.#find(id);
+    const session = this.find(id);
     const known = SETTINGS.find((setting) => setting === name);
     if (!known || typeof value !== "string") {
       const what = known ? `${name} takes a text` : `there is no option "${name}"; there are: ${SETTINGS.join(", ")}`;
@@ -93,67 +115,143 @@ export class OpenSessions {
   }
 
   /** Resolves once the client has the conversation so far: all of it, or nothing where it is not to be replayed. */
-  async load(request: StoredSessionRequest, { isReplayed }: { readonly isReplayed: boolean }): Promise<string> {
-    const { session, history } = await this.#access.load(request);
-    const { send, begin } = await this.#take(session);
-    const abilities = this.abilities.value ?? abilitiesOf();
-    if (isReplayed) for (const update of replayUpdates(history, abilities)) await send(update);
-    begin();
+  async load(request: StoredSessionRequest, options: LoadOptions): Promise<string> {
+    const { session, history, after } = await this.#access.load(request, options);
+    const { isReplayed } = options;
+    const shown = { isReplayed, ...defined({ after, history: isReplayed ? history : undefined }) };
+    const live = (await this.#take(session, shown)).begin();
+    if (isReplayed) await live;
+    else handled(live, this.#access.world.log, "relay a resumed session");
     return session.id;
   }
 
   async fork(request: StoredSessionRequest): Promise<string> {
-    const session = await this.#access.fork(request);
-    (await this.#take(session)).begin();
+    const { session, after } = await this.#access.fork(request);
+    const relay = await this.#take(session, defined({ after }));
+    handled(relay.begin(), this.#access.world.log, "relay a forked session");
     return session.id;
   }
 
   async delete(id: string): Promise<void> {
-    this.cancel(id);
-    this.#relays.delete(id);
+    const relay = this.#relays.get(id);
+    if (!this.#access.shared) {
+      relay?.session.cancel();
+      this.#relays.delete(id);
+    }
     await this.#access.delete(id);
+    this.#relays.delete(id);
+    relay?.end?.();
   }
 
   /** From now on the session is this connection's. While it was opened the client may have gone: nobody would ever leave it. */
-  async #take(session: SessionHandle, told: SettingsView = session.settings): Promise<Relay> {
+  async #take(session: SessionHandle, shown: TakeOptions = {}): Promise<Relay> {
     const connection = this.#connection;
     if (!connection) throw new TenonError("internal", "a session was asked for before the connection was up");
     if (this.#isOver) {
       await this.#access.leave(session, "lost");
       throw new TenonError("session.closed", "the client is gone");
     }
+    const client = this.#access.shared?.client();
+    this.#relays.get(session.id)?.end?.(); // the client loads it once more
+    const relay =
+      client === undefined
+        ? this.#eventRelay(session, connection, shown)
+        : this.#numberedRelay(session, connection, { ...shown, client });
+    this.#relays.set(session.id, relay);
+    return relay;
+  }
+
+  #eventRelay(
+    session: SessionHandle,
+    connection: acp.AgentConnection,
+    { told = session.settings, history = [] }: TakeOptions,
+  ): Relay {
     const known = this.abilities.value;
     if (known) this.#attach(session, connection, known);
-    const events = session.events();
-    const relay: Relay = {
+    const send = (update: acp.SessionUpdate) => this.#send(session.id, update);
+    const onLost = (event: SessionEvent, error: unknown) => this.#lose(session, event, { error, send });
+    const relay = new EventRelay({ session, told: new EmittedSettings(told), send, onLost });
+    return {
       session,
-      relayedTurn: new Cell(0),
-      told: new EmittedSettings(told),
-      send: (update) => this.#send(session.id, update),
-      // On a later turn of the event loop: no update may overtake the answer that tells the client the session's id.
-      begin: () => {
+      caughtUp: (before) => relay.caughtUp(before, this.#scope.signal),
+      begin: async () => {
+        for (const update of replayUpdates(history, known ?? abilitiesOf())) await send(update);
+        // On a later turn of the event loop: no update may overtake the answer that tells the client the session's id.
         this.#access.world.after(0, () => {
-          this.#scope.run(`relay ${session.id}`, (signal) => this.#relay(relay, events, connection, signal));
+          this.#scope.run(`relay ${session.id}`, async (signal) => {
+            const abilities = (await this.abilities.until((one) => one !== undefined, signal)) ?? abilitiesOf();
+            if (!session.isAttached) this.#attach(session, connection, abilities);
+            await relay.run(abilities);
+          });
         });
       },
     };
-    this.#relays.set(session.id, relay);
-    return relay;
+  }
+
+  /** The client is asked what is open once it knows the session: after the answer, and after what it missed. */
+  #numberedRelay(
+    session: SessionHandle,
+    connection: acp.AgentConnection,
+    { after = 0, isReplayed = false, showsOwn = isReplayed, client }: TakeOptions & { readonly client: string },
+  ): Relay {
+    const { world } = this.#access;
+    const abilities = this.abilities.value ?? abilitiesOf();
+    const stop = new AbortController();
+    const relay = new NumberedRelay({
+      ...{ session, abilities, client, after, showsOwn },
+      told: new EmittedSettings(session.settings),
+      send: (update) => this.#sendShared(update),
+      onLost: (event, error) => this.#lose(session, event, { error, send: (update) => this.#send(session.id, update) }),
+    });
+    const start = (onLive: () => void) => async (signal: AbortSignal) => {
+      await relay.run(AbortSignal.any([signal, stop.signal]), async () => {
+        onLive();
+        if (isReplayed) await new Promise<void>((resolve) => world.after(0, resolve)); // the answer goes first
+        if (stop.signal.aborted) return;
+        this.#attach(session, connection, abilities);
+        // A client that comes back has been told the rest.
+        const isBack = after > 0 && !isReplayed;
+        const isState = ({ kind }: SessionEvent) => kind === "settings" || kind === "commands";
+        await relay.sendCurrent(isBack ? session.current.filter(isState) : session.current);
+      });
+    };
+    return {
+      session,
+      caughtUp: () => {
+        const { lastSeq } = session.log;
+        return relay.relayed.until((relayed) => relayed >= lastSeq, this.#scope.signal);
+      },
+      begin: () =>
+        new Promise((resolve, reject) => {
+          const run = () => {
+            const work = start(resolve);
+            this.#scope.run(`relay ${session.id}`, (signal) => work(signal).then(resolve, reject));
+          };
+          if (isReplayed) run();
+          else world.after(0, run);
+        }),
+      end: () => stop.abort(new DOMException("the client left", "AbortError")),
+    };
   }
 
   async prompt(
     id: string,
     content: readonly ContentBlock[],
-    signal: AbortSignal,
+    { signal, meta: { promptId } }: { readonly signal: AbortSignal; readonly meta: JsonObject },
   ): Promise<acp.PromptResponse & { usage: object }> {
-    const { session, relayedTurn } = this.#find(id);
-    const turn = session.turnCount + 1;
+    const relay = this.#relay(id);
+    const { session } = relay;
+    if (promptId !== undefined && typeof promptId !== "string") {
+      throw new TenonError("session.invalid_request", "_meta.tenon.promptId must be a text");
+    }
+    const before = session.turnCount;
     try {
-      const { stopReason } = await session.prompt(content, this.#takenBack(signal));
-      return { stopReason, usage: usageOf(session.usage) };
+      const { stopReason, turn } = await session.prompt(content, this.#takenBack(signal), defined({ promptId }));
+      const answer = { stopReason, usage: usageOf(session.usage) };
+      if (!this.#access.shared) return answer;
+      return { ...answer, _meta: { tenon: { ...defined({ turn }), seq: session.log.lastSeq } } };
     } finally {
-      // The answer comes after every update of its turn. A prompt that was turned away began no turn.
-      if (session.turnCount === turn) await relayedTurn.until((relayed) => relayed >= turn, this.#scope.signal);
+      await relay.caughtUp(before);
     }
   }
 
@@ -170,7 +268,7 @@ export class OpenSessions {
 
   /** Another set of servers for a session that runs; answers where they stand. */
   async setServers(id: string, given: GivenServers): Promise<McpStatus> {
-    const { session } = this.#find(id);
+    const session = this.find(id);
     await session.setServers(given);
     return await mcpStatus(session);
   }
@@ -181,65 +279,53 @@ export class OpenSessions {
 
   /** By the client's own word, or because it is gone. */
   async leave(id: string, cause: "closed" | "lost"): Promise<void> {
-    const { session } = this.#find(id);
+    const relay = this.#relay(id);
     this.#relays.delete(id);
-    await this.#access.leave(session, cause);
+    relay.end?.();
+    await this.#access.leave(relay.session, cause);
   }
 
   /** Where the servers of an open session stand. */
   async status(id: string): Promise<McpStatus> {
-    return await mcpStatus(this.#find(id).session);
+    return await mcpStatus(this.find(id));
   }
 
-  #find(id: string): Relay {
+  /** One that this connection has open. */
+  find(id: string): SessionHandle {
+    return this.#relay(id).session;
+  }
+
+  known(id: string): SessionHandle | undefined {
+    return this.#relays.get(id)?.session;
+  }
+
+  notify(method: string, params: object): void {
+    const sent = this.#connection?.client.notify(method, params);
+    if (sent) handled(sent, this.#access.world.log, "notify the client");
+  }
+
+  #relay(id: string): Relay {
     const relay = this.#relays.get(id);
     if (!relay) throw new TenonError("session.not_found", `there is no open session "${id}"`);
     return relay;
   }
 
-  async #relay(
-    relay: Relay,
-    events: AsyncIterableIterator<SessionEvent>,
-    connection: acp.AgentConnection,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { session, relayedTurn, told, send } = relay;
-    const failures = new RepeatedFailures();
-    const abilities = (await this.abilities.until((known) => known !== undefined, signal)) ?? abilitiesOf();
-    if (!session.isAttached) this.#attach(session, connection, abilities);
-    try {
-      for await (const event of events) {
-        try {
-          const own = event.kind === "settings" ? told.updates(event.view) : toUpdates(event, abilities);
-          const updates = failures.with(event, own);
-          // What a model can do may be known only after it was asked.
-          const late = event.kind === "turn_ended" ? told.updates(session.settings) : [];
-          for (const update of updates) {
-            const held = send(update);
-            if (held) await held;
-          }
-          for (const update of late) await send(update);
-        } catch (error) {
-          this.#lose(relay, event, { error, abilities });
-        }
-        if (event.kind === "turn_ended") relayedTurn.set(event.turn);
-      }
-    } finally {
-      relayedTurn.set(Number.POSITIVE_INFINITY); // nothing waits for updates any longer
-    }
-  }
-
   /** One event that cannot be shown costs the client that event: it is told, and the next ones follow. */
   #lose(
-    { session, send }: Relay,
+    session: SessionHandle,
     event: SessionEvent,
-    { error, abilities }: { readonly error: unknown; readonly abilities: ClientAbilities },
+    about: {
+      readonly error: unknown;
+      readonly send: (update: acp.SessionUpdate) => Promise<void> | undefined;
+    },
   ): void {
+    const { error, send } = about;
     const { log } = this.#access.world;
     const stack = error instanceof Error ? error.stack : undefined;
     log.error("acp.event_lost", { session: session.id, kind: event.kind, error: messageOf(error), stack });
     const text = `An update of this session ("${event.kind}") could not be shown: ${messageOf(error)}`;
     contained(log, "tell of a lost update", () => {
+      const abilities = this.abilities.value ?? abilitiesOf();
       for (const update of toUpdates({ kind: "notice", level: "error", text }, abilities))
         handled(Promise.resolve(send(update)), log, "tell of a lost update");
     });
@@ -253,53 +339,25 @@ export class OpenSessions {
   }
 
   #send(sessionId: string, update: acp.SessionUpdate): Promise<void> | undefined {
-    if (!this.#write) return this.#notify(sessionId, update);
+    const { send } = this.#write;
+    if (!send) return this.#sendShared(new SharedUpdate({ sessionId, update }));
     if (this.#isOver) return undefined;
-    const method = methods.client.session.update;
-    return this.#write({ jsonrpc: "2.0", method, params: { sessionId, update } });
+    return send({ jsonrpc: "2.0", method: methods.client.session.update, params: { sessionId, update } });
   }
 
-  async #notify(sessionId: string, update: acp.SessionUpdate): Promise<void> {
+  #sendShared(update: SharedUpdate): Promise<void> | undefined {
+    const { sendShared } = this.#write;
+    if (!sendShared) return this.#notify(update.message.params);
+    return this.#isOver ? undefined : sendShared(update);
+  }
+
+  async #notify(params: acp.SessionNotification): Promise<void> {
     try {
-      await this.#connection?.client.notify(methods.client.session.update, { sessionId, update });
+      await this.#connection?.client.notify(methods.client.session.update, params);
     } catch (error) {
-      this.#access.world.log.warn("acp.update_lost", { session: sessionId, error: messageOf(error) });
+      this.#access.world.log.warn("acp.update_lost", { session: params.sessionId, error: messageOf(error) });
     }
   }
-}
-
-type Card = Extract<acp.SessionUpdate, { sessionUpdate: "tool_call" }>;
-
-export function* replayUpdates(
-  history: Iterable<SessionEvent>,
-  client: ClientAbilities,
-): Generator<acp.SessionUpdate, void, void> {
-  let card: Card | undefined;
-  for (const event of history) {
-    const updates: acp.SessionUpdate[] =
-      event.kind === "user"
-        ? event.content.map((block) => ({ sessionUpdate: "user_message_chunk", content: toAcpBlock(block) }))
-        : toUpdates(event, client);
-    for (const update of updates) {
-      if (card && update.sessionUpdate === "tool_call_update" && update.toolCallId === card.toolCallId) {
-        card = merged(card, update);
-        continue;
-      }
-      if (card) yield card;
-      card = update.sessionUpdate === "tool_call" ? update : undefined;
-      if (!card) yield update;
-    }
-  }
-  if (card) yield card;
-}
-
-/** As a client does it: what the update has takes the place of what was there. */
-function merged(
-  { sessionUpdate, ...card }: Card,
-  update: Extract<acp.SessionUpdate, { sessionUpdate: "tool_call_update" }>,
-): Card {
-  const given = Object.entries(update).filter(([name, value]) => name !== "_meta" && value != null);
-  return { ...card, ...Object.fromEntries(given), sessionUpdate };
 }
 
 export async function listSessions(
@@ -307,9 +365,12 @@ export async function listSessions(
   { cwd, cursor }: Pick<acp.ListSessionsRequest, "cwd" | "cursor">,
 ): Promise<acp.ListSessionsResponse> {
   const { sessions, nextCursor } = await access.list(defined({ cwd: cwd ?? undefined, cursor: cursor ?? undefined }));
-  const infos = sessions.map(({ id, additionalDirectories: more, updatedMs, ...shown }) => ({
+  const { shared } = access;
+  const infos = sessions.map(({ id, additionalDirectories: more, updatedMs, cwd, title }) => ({
     sessionId: id,
-    ...shown,
+    cwd,
+    title,
+    ...defined({ _meta: shared && { tenon: shared.listed(id) } }),
     ...defined({ additionalDirectories: more.length > 0 ? [...more] : undefined }),
     updatedAt: new Date(updatedMs).toISOString(),
   }));

@@ -6,7 +6,7 @@ import { hashJson } from "../base/json/json.js";
 import { text } from "../base/text/content.js";
 import { markForeign } from "../base/text/marking.js";
 import type { CompactionEvent, TurnEvent } from "../engine/index.js";
-import type { ServerStatus, SessionEvent } from "../session/index.js";
+import type { ServerStatus, SessionEvent, SessionInfo } from "../session/index.js";
 import type { ClientAbilities } from "./capabilities.js";
 import { ACP_LIMITS } from "./limits.js";
 import { sentMeta } from "./meta.js";
@@ -25,8 +25,8 @@ export function toUpdates(event: SessionEvent, client: ClientAbilities): acp.Ses
       return serverUpdates(event.status, client).map((update) => {
         return { ...update, _meta: sentMeta({ mcp: { servers: [event.status] } }) };
       });
-    case "session_info": // of sessions that several clients share
-      return [];
+    case "session_info":
+      return [{ sessionUpdate: "session_info_update", _meta: { tenon: infoOf(event) } }];
     case "settings": // only changes are sent, by `EmittedSettings`
       return [];
     case "commands":
@@ -45,6 +45,12 @@ export function toUpdates(event: SessionEvent, client: ClientAbilities): acp.Ses
     default:
       return unreachable(event);
   }
+}
+
+/** Of sessions that several clients share: what runs, who is there, and what became of a question. */
+function infoOf({ state, promptId, by, queued, clients, question }: SessionInfo): object {
+  const here = clients.map(({ client, name, role }) => ({ client, name, role, isHere: true }));
+  return { state, queued, clients: here, ...defined({ promptId, by, question }) };
 }
 
 function turnUpdates(

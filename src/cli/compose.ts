@@ -1,9 +1,9 @@
 // Builds what the agent's commands run on: the real World with its log, the configured model, and the runtime.
 import { defined } from "../base/json/defined.js";
 import { modelFetch, recorded, type WireTrace } from "../base/ports/trace.js";
-import type { LogLevel } from "../base/ports/world.js";
+import type { Log, LogLevel, World } from "../base/ports/world.js";
 import { type EffectiveConfig, loadConfig } from "../config/index.js";
-import { createRuntime } from "../index.js";
+import { createRuntime, type RuntimeOptions } from "../index.js";
 import type { SessionHost } from "../session/index.js";
 import { nodeWorld } from "../world/index.js";
 import { chooseLog } from "./log.js";
@@ -20,6 +20,13 @@ export interface ComposeOptions {
   readonly logLevel?: LogLevel;
   /** Of `--trace`. */
   readonly trace?: WireTrace;
+  /** Whose configuration and model they are; the directory of this process unless given. */
+  readonly cwd?: string;
+  /** In place of this process's environment. */
+  readonly env?: World["env"];
+  readonly log?: Log;
+  /** What the host does in ways of its own. */
+  readonly runtime?: Pick<RuntimeOptions, "stateDir">;
 }
 
 interface Composed {
@@ -29,15 +36,17 @@ interface Composed {
 }
 
 export async function compose(options: ComposeOptions = {}): Promise<Composed> {
-  const { model, mcpConfig, trace } = options;
-  const world = nodeWorld({ log: chooseLog(options.logLevel ?? "info"), ...defined({ trace }) });
+  const { model, mcpConfig, trace, env, cwd = process.cwd() } = options;
+  const log = options.log ?? chooseLog(options.logLevel ?? "info");
+  const world = nodeWorld({ log, ...defined({ trace, env }) });
   const commandLine = defined({ model, mcpConfig });
-  const config = await loadConfig({ world, cwd: process.cwd(), commandLine, resolveSecret: unaskedSecrets });
+  const config = await loadConfig({ world, cwd, commandLine, resolveSecret: unaskedSecrets });
   const resolveSecret = hidingSecrets(secretResolver(world), trace);
   const models = await configuredModels(config, { ...world, fetch: modelFetch(world) }, resolveSecret);
   const given = { id: models.first.id, variables: providerVariables(world.env) };
   await recorded(world, { ask: "model", about: null, work: async () => given, read: () => undefined });
   const host = createRuntime({
+    ...options.runtime,
     world,
     model: models.first,
     models,

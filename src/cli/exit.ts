@@ -20,11 +20,11 @@ export function exitCodeOf(code: ErrorCode): number {
 }
 
 /** Closes, then exits. The bound cuts off a close that hangs: the children have been killed by then. */
-export function exitAfter(close: () => Promise<void>, code: number): void {
+export function exitAfter(close: () => Promise<void>, code: number, boundMs: number = CLI_LIMITS.shutdownMs): void {
   if (isLeaving) return;
   isLeaving = true;
   const leave = () => process.exit(code);
-  setTimeout(leave, CLI_LIMITS.shutdownMs);
+  setTimeout(leave, boundMs);
   close()
     .catch(() => {})
     .finally(leave);

@@ -1,11 +1,70 @@
 // The commands of `tenon gateway`, as part of the table of all commands.
-import { command, type Group, JSON_OPTION, text, texts } from "./command.js";
+import { command, flag, type Group, JSON_OPTION, text, texts } from "./command.js";
 
 export const GATEWAY: Group = {
   kind: "group",
   name: "gateway",
-  summary: "sessions that outlive their clients: who may reach them",
+  summary: "sessions that outlive their clients: run it, look at it, say who may reach it",
+  fallback: "run",
   commands: [
+    command({
+      name: "run",
+      summary: "serve sessions to any number of clients until it is stopped",
+      details: [
+        "Editors start one themselves with tenon acp --gateway: there is no need to run this by hand on your own machine. Sessions go on without clients, and turns that a crash or a restart broke off are continued.",
+        "Listens at a unix socket of yours alone. With --listen also at an address, where every client needs a token: tenon gateway token create. One gateway is one trust domain: tools run as you, whoever asks for them.",
+        "SIGTERM stops it: no new prompts, running turns get 30 s, and what is left goes on at the next start.",
+      ],
+      options: {
+        config: text("DIR", "an agent directory of its own, as TENON_HOME", { completes: "file" }),
+        "mcp-config": text("FILE", "add MCP servers to every session", { completes: "file" }),
+        model: text("PROVIDER/NAME", "choose the model; tenon models lists them"),
+        listen: texts("HOST:PORT", "serve there too, with tokens; loopback unless TLS is given"),
+        socket: text("PATH", "the unix socket, instead of the usual one", { completes: "file" }),
+        host: texts("NAME", "a name by which the gateway is reached besides its addresses"),
+        root: texts("DIR", "sessions may be in this directory only, and below"),
+        "tls-cert": text("FILE", "certificate for --listen, as PEM", { completes: "file" }),
+        "tls-key": text("FILE", "its key", { completes: "file" }),
+        "insecure-http": flag(
+          "allow other addresses than loopback without TLS: tokens and conversations can be read on the way",
+        ),
+        "idle-exit": text("TIME", "end when there was no client and no work for so long: 30m"),
+        drain: text("TIME", "how long running turns get when it is stopped; 30s unless given"),
+        local: flag("the unix socket only"),
+        json: JSON_OPTION,
+      },
+      examples: {
+        "tenon gateway run": "serves clients on this machine",
+        "tenon gateway run --listen 0.0.0.0:4711 --tls-cert box.pem --tls-key box.key --root ~/src":
+          "serves other machines too, with sessions below ~/src only",
+      },
+      load: async () => (await import("./commands/gateway/run.js")).runGatewayRun,
+    }),
+    command({
+      name: "status",
+      summary: "whether your gateway runs, since when, and what it does",
+      options: { json: JSON_OPTION, socket: text("PATH", "of a gateway at another socket", { completes: "file" }) },
+      examples: { "tenon gateway status": "shows process, addresses, sessions, clients and open questions" },
+      load: async () => (await import("./commands/gateway/control.js")).runGatewayStatus,
+    }),
+    command({
+      name: "stop",
+      summary: "end your gateway; what runs goes on at the next start",
+      options: {
+        json: JSON_OPTION,
+        socket: text("PATH", "of a gateway at another socket", { completes: "file" }),
+        drain: text("SECONDS", "how long running turns get; 30 unless given"),
+      },
+      examples: { "tenon gateway stop --drain 0": "ends it at once" },
+      load: async () => (await import("./commands/gateway/control.js")).runGatewayStop,
+    }),
+    command({
+      name: "logs",
+      summary: "the last lines of the log of a gateway that an editor started",
+      options: { json: JSON_OPTION, lines: text("COUNT", "no more than so many; 50 unless given", { short: "n" }) },
+      examples: { "tenon gateway logs -n 20": "prints the last twenty" },
+      load: async () => (await import("./commands/gateway/control.js")).runGatewayLogs,
+    }),
     command({
       name: "token",
       summary: "create, list or revoke the tokens that let programs and other machines in",

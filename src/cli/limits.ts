@@ -33,6 +33,9 @@ export const CLI_LIMITS = {
   editorMs: 15_000,
   /** `tenon replay` waits so long for what was sent in the recording; the longest pause of a run is that for servers at the first prompt. */
   replayStallMs: 20_000,
+  /** A gateway on this machine answers at once; one that stops closes its sessions within this after its turns. */
+  gatewayAnswerMs: 5_000,
+  gatewayStopMs: 8_000,
   /** `tenon acp-check` holds agents to this: any answer, `session/new`, telling of a failure, cancelling, their own end, their servers' end. */
   acpCheck: { answerMs: 30_000, newSessionMs: 5_000, toldMs: 5_000, cancelMs: 5_000, exitMs: 3_000, goneMs: 10_000 },
   /** How it acts: a slow server's start, a moment for what may still come, and when its servers end whatever happens. */

@@ -40,6 +40,27 @@ export const GATEWAY_LIMITS = {
   tokenLock: { waitMs: 5_000, everyMs: 20 },
   /** The audit file, and the one before it; lines that wait while one becomes the other. */
   audit: { maxBytes: 8_388_608, maxWaiting: 1_000, fieldChars: 256 },
+  /**
+   * Sessions in memory: of all accounts, and of one; clients of one. A session rests after this long without clients and work,
+   * and the runtime of a directory after its last session. Turns of a gateway that is gone are continued if they are not older,
+   * after waiting a moment for their clients and their environment. A stop waits this long for turns.
+   */
+  sessions: {
+    inAll: 1_000,
+    perAccount: 200,
+    clientsPerSession: 32,
+    restMs: 600_000,
+    runtimeIdleMs: 600_000,
+    continueWithinMs: 86_400_000,
+    awaitClientMs: 2_000,
+    drainMs: 30_000,
+    /** For calls that were sent, of a turn that is left to the next gateway. */
+    drainCallsMs: 2_000,
+    /** Labels and names of clients. */
+    textChars: 128,
+    /** Of a client: what a shell has, several times over. */
+    environment: { names: 2_000, chars: 1_000_000 },
+  },
   /** For messages under way when the gateway closes. */
   closeMs: 1_000,
   /**

@@ -70,9 +70,15 @@ export interface JoinAnswerMeta {
   readonly view: SessionView;
 }
 
-/** `session/update`, in `params._meta.tenon`; absent from what is of the moment. */
+/**
+ * `session/update`, in `params._meta.tenon`; absent from what is of the moment. `seq` is on the last update of a record; those
+ * before it have `partOf`, the number of the record, and `part`, which counts from 0: a client that was cut off in between
+ * resumes before the record, and leaves out the parts it has.
+ */
 export interface UpdateMeta {
   readonly seq?: number;
+  readonly partOf?: number;
+  readonly part?: number;
 }
 
 /** Of a `session_info_update`, when a turn begins, waits or ends, or a question was answered. */
@@ -80,8 +86,17 @@ export interface SessionInfoMeta {
   readonly state?: WireSessionState;
   readonly by?: WireClient;
   readonly promptId?: string;
+  /** Prompts that wait for their turn. */
+  readonly queued?: number;
   readonly clients?: readonly AttachedClient[];
-  readonly question?: { readonly id: string; readonly isOpen: boolean; readonly answer?: JsonValue };
+  /** One that was asked now, or is over; `by` for one that was answered. */
+  readonly question?: {
+    readonly id: string;
+    readonly of: QuestionKind;
+    readonly isOpen: boolean;
+    readonly answer?: JsonValue;
+    readonly by?: WireClient;
+  };
 }
 
 /** `session/prompt`. Sent again with the same id, it is joined or answered from its record. */
@@ -137,8 +152,8 @@ export interface SessionView {
   readonly questions: readonly OpenQuestion[];
   /** Prompts that wait for their turn. */
   readonly queued: readonly { readonly promptId: string; readonly by?: WireClient }[];
-  readonly usage?: JsonObject;
-  readonly servers?: readonly JsonValue[];
+  readonly usage?: object;
+  readonly servers?: readonly object[];
 }
 
 export interface ListedToken {

@@ -155,12 +155,23 @@ export class EventStream {
   readonly #readers = new Set<Channel<SessionEvent>>();
   #isClosed = false;
 
-  /** First `initial`, then the notices so far, then everything that follows. */
+  /** What a new reader is told first: the state of everything now, and the notices so far. */
+  current({ settings, commands, servers }: Pick<SessionView, "settings" | "commands" | "servers">): SessionEvent[] {
+    const known = servers.filter(({ state }) => state !== "connecting");
+    return [
+      { kind: "settings", view: settings },
+      { kind: "commands", commands },
+      ...known.map((status): SessionEvent => ({ kind: "server", status })),
+      ...this.#notices,
+    ];
+  }
+
+  /** First `initial`, then everything that follows. */
   subscribe(initial: readonly SessionEvent[]): AsyncIterableIterator<SessionEvent> {
     const channel = new Channel<SessionEvent>(LIMITS.eventBacklog);
     if (this.#isClosed) channel.close();
     else this.#readers.add(channel);
-    for (const event of [...initial, ...this.#notices]) channel.offer(event);
+    for (const event of initial) channel.offer(event);
     return channel[Symbol.asyncIterator]();
   }
 

@@ -12,6 +12,7 @@ import { ServerPool } from "../mcp/index.js";
 import { type Continuation, continuationOf } from "./conversation/continuation.js";
 import type { SessionEvent } from "./events.js";
 import { History, type RestoredTask } from "./journal/history.js";
+import type { StoredRecord } from "./journal/read-journal.js";
 import type { NewSession, SharedOptions, StoredHistory } from "./options.js";
 import { Session } from "./session.js";
 import { alreadyOpen, FileSessionStore, givenTitle, sessionId, unknownSession } from "./store/file-store.js";
@@ -119,6 +120,11 @@ export class SessionHost implements AsyncDisposable {
   /** The sessions on the disk, open or not, the one used last first. */
   async listSessions(request: ListRequest = {}): Promise<SessionPage> {
     return await this.#store.list(request);
+  }
+
+  /** Records after a number, in order; at most `limit`. Rejects with `session.not_found`. */
+  async records(id: string, after: number, limit: number): Promise<readonly StoredRecord[]> {
+    return await this.#store.read(id, after, limit);
   }
 
   /** `open`: in memory here. Rejects with `session.not_found` for one that nobody knows. */

@@ -24,6 +24,7 @@ import {
   type NoticeLevel,
   type ServerStatus,
   type SessionEvent,
+  type SessionInfo,
   type SessionView,
 } from "./events.js";
 import { Journal } from "./journal/journal.js";
@@ -69,7 +70,8 @@ export class Session implements AsyncDisposable {
   readonly #date: string;
   #config: EffectiveConfig | undefined;
   readonly #clients: SessionClients;
-  readonly #state = new Cell<SessionState>("idle");
+  #state: SessionState = "idle";
+  readonly #info = new Cell<SessionInfo | undefined>(undefined);
   /** Clients have joined: each change is told to all of them. */
   #isShared = false;
   /** Fixed with the first prompt, so that providers can cache it. */
@@ -217,12 +219,14 @@ export class Session implements AsyncDisposable {
   }
 
   get state(): SessionState {
-    return this.#state.value;
+    return this.#state;
   }
 
-  /** Calls `listener` after each change; returns the way to stop. */
-  onState(listener: (state: SessionState) => void): () => void {
-    return this.#state.subscribe(listener);
+  /** Calls `listener` when a client, the running turn, the queue or a question has changed; returns the way to stop. */
+  onInfo(listener: (info: SessionInfo) => void): () => void {
+    return this.#info.subscribe((info) => {
+      if (info) listener(info);
+    });
   }
 
   /** All that a client needs to show the session, beside its conversation. */
@@ -248,12 +252,12 @@ export class Session implements AsyncDisposable {
    * stops reading holds the session up once its backlog is full, so leave the loop (or close the session) when done.
    */
   events(): AsyncIterableIterator<SessionEvent> {
-    const known = this.servers.filter(({ state }) => state !== "connecting");
-    return this.#events.subscribe([
-      { kind: "settings", view: this.settings },
-      { kind: "commands", commands: this.commands },
-      ...known.map((status): SessionEvent => ({ kind: "server", status })),
-    ]);
+    return this.#events.subscribe(this.current);
+  }
+
+  /** The state of everything now and the notices so far. */
+  get current(): readonly SessionEvent[] {
+    return this.#events.current(this);
   }
 
   /**
@@ -415,11 +419,12 @@ export class Session implements AsyncDisposable {
   /** Who is there, what runs, or a question has changed. */
   #changed(question?: QuestionChange): void {
     const { running, queued } = this.#turns;
-    this.#state.set(this.#clients.questions.count > 0 ? "waiting" : running ? "running" : "idle");
-    if (!this.#isShared) return;
+    this.#state = this.#clients.questions.count > 0 ? "waiting" : running ? "running" : "idle";
     const { promptId, by } = running ?? {};
     const about = { state: this.state, queued: queued.length, clients: this.#clients.list };
-    this.#events.emit({ kind: "session_info", ...about, ...defined({ promptId, by, question }) });
+    const info: SessionInfo = { ...about, ...defined({ promptId, by, question }) };
+    this.#info.set(info);
+    if (this.#isShared) this.#events.emit({ kind: "session_info", ...info });
   }
 
   #makeSettings({ world, id, model, models, history }: SessionOptions): SessionSettings {

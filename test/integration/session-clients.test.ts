@@ -109,8 +109,8 @@ class House implements AsyncDisposable {
   async until(state: Session["state"]): Promise<void> {
     if (this.session.state === state) return;
     await new Promise<void>((resolve) => {
-      const stop = this.session.onState((now) => {
-        if (now !== state) return;
+      const stop = this.session.onInfo((now) => {
+        if (now.state !== state) return;
         stop();
         resolve();
       });

@@ -110,4 +110,26 @@ export const GATEWAY_REQUIREMENTS = [
     id: "G458",
     text: "gateway.notify is read from the user's own configuration only, takes references for address and token, and is not sent over plain http to another machine",
   },
+  // G350 to G399: sessions of a gateway.
+  {
+    id: "G350",
+    text: "any number of clients of one session get the same numbered updates in order; what a client said itself is sent to the others only",
+  },
+  {
+    id: "G351",
+    text: "a client that was away resumes after a number without a gap or a repeat; a prompt sent again by its id runs once",
+  },
+  {
+    id: "G352",
+    text: "a question is put to all clients that may approve, also to those that come later; the first answer counts and the others are told",
+  },
+  { id: "G353", text: "session/close and a lost connection mean that this client leaves: the turn goes on and waits" },
+  { id: "G354", text: "one turn at a time; eight prompts wait in line, a ninth is refused" },
+  {
+    id: "G355",
+    text: "after the gateway was killed the next one continues open turns, and answers their prompts by id",
+  },
+  { id: "G356", text: "SIGTERM takes no more prompts and leaves what does not end in time to the next gateway" },
+  { id: "G357", text: "ids of clients, roles, ids of sessions and directories are decided by the gateway" },
+  { id: "G358", text: "a session that another process has open is refused, with the process and what to do" },
 ] as const;

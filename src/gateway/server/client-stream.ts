@@ -1,28 +1,13 @@
 // A client as the agent sees it: messages both ways, with a way past the SDK for updates, and for updates of several clients.
 import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
 import type { RawData, WebSocket } from "ws";
-import { messageSink } from "../../acp/index.js";
+import { messageSink, type SharedMessage } from "../../acp/index.js";
 import { contained } from "../../base/async/scope.js";
 import type { JsonObject } from "../../base/json/json.js";
 import { hasErrorCode } from "../../base/message.js";
 import type { Timer, World } from "../../base/ports/world.js";
 import { GATEWAY_LIMITS } from "../limits.js";
 import type { ConnectionRequests } from "./requests.js";
-
-/** A message that several clients get: its text is made once. */
-export class SharedMessage {
-  readonly message: object;
-  #bytes: Buffer | undefined;
-
-  constructor(message: object) {
-    this.message = message;
-  }
-
-  get bytes(): Buffer {
-    this.#bytes ??= Buffer.from(JSON.stringify(this.message));
-    return this.#bytes;
-  }
-}
 
 export interface ClientStream extends Stream {
   /** In order with what the SDK writes. A promise while the client does not keep up: wait for it before the next message. */

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
 import { AcpServer } from "@agentclientprotocol/sdk/experimental/server";
-import { messageSink } from "../../acp/index.js";
+import { messageSink, type SharedMessage } from "../../acp/index.js";
 import { handled } from "../../base/async/scope.js";
 import { messageOf } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
@@ -10,7 +10,7 @@ import type { Timer, World } from "../../base/ports/world.js";
 import { addressOf } from "../access/guard.js";
 import type { Principal } from "../access/principal.js";
 import { GATEWAY_LIMITS } from "../limits.js";
-import type { ClientStream, ConnectionAbout, SharedMessage } from "./client-stream.js";
+import type { ClientStream, ConnectionAbout } from "./client-stream.js";
 import type { ConnectionRequests } from "./requests.js";
 
 const CONNECTION_ID = "acp-connection-id";

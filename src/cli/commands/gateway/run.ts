@@ -1,0 +1,137 @@
+// `tenon gateway run`: sessions that live by themselves, for any number of clients, until it is stopped.
+import { hostname } from "node:os";
+import { resolve } from "node:path";
+import { defined } from "../../../base/json/defined.js";
+import type { Timer, World } from "../../../base/ports/world.js";
+import { tenonPaths } from "../../../config/index.js";
+import {
+  GATEWAY_LIMITS,
+  gatewaySocketPath,
+  type ListenAt,
+  loadGateway,
+  type RunningGateway,
+  type RuntimePlace,
+} from "../../../gateway/index.js";
+import { nodeWorld } from "../../../world/index.js";
+import { misused, type Run, type Values } from "../../command.js";
+import { compose } from "../../compose.js";
+import { type CommandContext, optionPath, print, printJson, useAgentDirectory } from "../../context.js";
+import { EXIT, exitAfter, onUncaught } from "../../exit.js";
+import { CLI_LIMITS } from "../../limits.js";
+import { chooseLog } from "../../log.js";
+import { visible } from "../../terminal/text.js";
+
+type RunValues = Values<
+  "local" | "insecure-http" | "json",
+  "config" | "mcp-config" | "model" | "socket" | "tls-cert" | "tls-key" | "idle-exit" | "drain",
+  "listen" | "root" | "host"
+>;
+
+export const runGatewayRun: Run<RunValues> = async ({ values }, context) => {
+  const { cwd } = context;
+  if (values.config !== undefined) {
+    useAgentDirectory(optionPath("--config", values.config, { world: context.world, from: cwd }));
+  }
+  const log = chooseLog("info");
+  const world = nodeWorld({ log });
+  const { stateDir } = tenonPaths(world.env);
+  const drainMs = durationOf("--drain", values.drain) ?? GATEWAY_LIMITS.sessions.drainMs;
+  const idleExitMs = durationOf("--idle-exit", values["idle-exit"]);
+  const roots = (values.root ?? []).map((path) => optionPath("--root", path, { world, from: cwd }));
+  const mcpConfig = values["mcp-config"] && optionPath("--mcp-config", values["mcp-config"], { world, from: cwd });
+  onUncaught(({ message, stack }) => log.error("process.uncaught", { error: message, stack }));
+  process.stderr.on("error", () => {}); // what is logged is lost then, and nothing else
+  const stop = (graceMs: number, code: number) => {
+    const close = async () => {
+      await gateway.drain(graceMs);
+      await gateway[Symbol.asyncDispose]();
+    };
+    exitAfter(close, code, graceMs + CLI_LIMITS.gatewayStopMs);
+  };
+  const { RunningGateway: Runner } = await loadGateway();
+  const gateway: RunningGateway = await Runner.start({
+    ...{ world, stateDir, roots, host: hostname() },
+    listen: placesOf(values, context, gatewaySocketPath(world, stateDir)),
+    ...defined({ hosts: values.host }),
+    openRuntime: runtimeOpener(world, defined({ model: values.model, mcpConfig })),
+    onStop: (graceMs) => stop(graceMs ?? drainMs, EXIT.done),
+  });
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    process.on(signal, () => stop(drainMs, signal === "SIGTERM" ? EXIT.done : EXIT.interrupted));
+  }
+  if (idleExitMs !== undefined) exitWhenIdle(gateway, world, { idleExitMs, stop: () => stop(0, EXIT.done) });
+  tellStart(values, gateway.addresses, context);
+  await new Promise(() => {}); // until a signal, a client or idleness stops it
+};
+
+/** A runtime for the sessions of one directory, as their client's environment has it. */
+function runtimeOpener(world: World, options: { readonly model?: string; readonly mcpConfig?: string }) {
+  return async ({ cwd, stateDir, env }: RuntimePlace) => {
+    const runtime = { stateDir, unattended: "wait", maxQueuedPrompts: 8, openTurns: "continue" } as const;
+    const { host } = await compose({ ...options, cwd, log: world.log, runtime, ...defined({ env }) });
+    return host;
+  };
+}
+
+function exitWhenIdle(
+  { isIdle }: RunningGateway,
+  world: World,
+  { idleExitMs, stop }: { readonly idleExitMs: number; readonly stop: () => void },
+): void {
+  let timer: Timer | undefined;
+  const check = (idle: boolean) => {
+    timer?.clear();
+    timer = idle ? world.after(idleExitMs, stop) : undefined;
+  };
+  check(isIdle.value);
+  isIdle.subscribe(check);
+}
+
+function placesOf(
+  values: Parameters<typeof runGatewayRun>[0]["values"],
+  { cwd }: CommandContext,
+  own: string,
+): ListenAt[] {
+  const { listen = [], local: isLocal = false } = values;
+  const isInsecure = values["insecure-http"] === true;
+  if (isLocal && listen.length > 0) throw misused("--local has the unix socket only: leave --listen out");
+  const [certificate, key] = [values["tls-cert"], values["tls-key"]];
+  if ((certificate === undefined) !== (key === undefined)) throw misused("--tls-cert and --tls-key belong together");
+  const tls =
+    certificate !== undefined && key !== undefined
+      ? { certificate: resolve(cwd, certificate), key: resolve(cwd, key) }
+      : undefined;
+  const socket: ListenAt = { kind: "socket", path: values.socket === undefined ? own : resolve(cwd, values.socket) };
+  return [
+    socket,
+    ...listen.map((at): ListenAt => ({ kind: "tcp", ...addressOf(at), isInsecure, ...defined({ tls }) })),
+  ];
+}
+
+/** `HOST:PORT`, `[v6]:PORT`, `:PORT` or `PORT`; without a host the loopback address. */
+function addressOf(text: string): { readonly host: string; readonly port: number } {
+  const [, v6, name, digits] = /^(?:\[([0-9A-Fa-f:.]+)\]:|([^:[\]]*):)?(\d{1,5})$/u.exec(text) ?? [];
+  const port = Number(digits);
+  if (digits === undefined || port > 65_535) throw misused("--listen takes HOST:PORT, or a port of this machine alone");
+  return { host: v6 ?? (name || "127.0.0.1"), port };
+}
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+
+function durationOf(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const [, number, unit = "s"] = /^(\d{1,9})(ms|s|m|h)?$/u.exec(text) ?? [];
+  if (number === undefined) throw misused(`${option} takes a time: 30s, 10m, 2h`);
+  return Number(number) * (UNITS[unit] ?? 1_000);
+}
+
+function tellStart(
+  values: Parameters<typeof runGatewayRun>[0]["values"],
+  addresses: readonly string[],
+  context: CommandContext,
+): void {
+  if (values.json === true) printJson(context, { addresses });
+  else print(context, [`tenon gateway: listens at ${addresses.map(visible).join(", ")}`]);
+  const isPlain = values["insecure-http"] === true && values["tls-cert"] === undefined;
+  if (isPlain) print(context, ["! --insecure-http: tokens and conversations cross the network in plain text."]);
+}

@@ -1,0 +1,138 @@
+// A whole gateway: its access, its sessions and its server, from the start to the end.
+import { loadAgent } from "../acp/index.js";
+import type { ReadonlyCell } from "../base/async/cell.js";
+import { contained } from "../base/async/scope.js";
+import { defined } from "../base/json/defined.js";
+import type { World } from "../base/ports/world.js";
+import type { Principal } from "./access/principal.js";
+import { GATEWAY_LIMITS } from "./limits.js";
+import type { GatewayStatus } from "./protocol.js";
+import type { ClientStream } from "./server/client-stream.js";
+import { type Gateway, type GatewayAccess, openAccess, startGateway } from "./server/gateway.js";
+import type { ListenAt } from "./server/listen.js";
+import type { GatewayFigures } from "./server/metrics.js";
+import { ClientAccess } from "./sessions/client-access.js";
+import { countByState, GatewayMethods } from "./sessions/gateway-methods.js";
+import type { OpenRuntime } from "./sessions/runtimes.js";
+import { SharedSessions } from "./sessions/shared-sessions.js";
+
+export interface RunGatewayOptions {
+  readonly world: World;
+  readonly stateDir: string;
+  readonly listen: readonly ListenAt[];
+  /** Names by which the gateway is reached besides its addresses. */
+  readonly hosts?: readonly string[];
+  /** The directories that sessions may be in; all unless given. */
+  readonly roots?: readonly string[];
+  /** Of this machine: two gateways with the same have the same files. */
+  readonly host: string;
+  readonly openRuntime: OpenRuntime;
+  /** A client asked for the end of the gateway; turns that run get this long. */
+  onStop(drainMs?: number): void;
+}
+
+type Agent = Awaited<ReturnType<typeof loadAgent>>;
+
+export class RunningGateway implements AsyncDisposable {
+  readonly #options: RunGatewayOptions;
+  readonly #access: GatewayAccess;
+  readonly #sessions: SharedSessions;
+  readonly #startedMs: number;
+  readonly #createAgent: Agent["createAgent"];
+  #server: Gateway | undefined;
+
+  private constructor(options: RunGatewayOptions, access: GatewayAccess, { createAgent }: Agent) {
+    this.#createAgent = createAgent;
+    const { world, stateDir, openRuntime } = options;
+    this.#options = options;
+    this.#access = access;
+    this.#startedMs = world.now();
+    this.#sessions = new SharedSessions({ world, stateDir, openRuntime, audit: access.audit });
+  }
+
+  /** Throws before anything listens when an address, a file or the socket cannot be used. */
+  static async start(options: RunGatewayOptions): Promise<RunningGateway> {
+    const { world, listen, hosts } = options;
+    const access = await openAccess(world, options.stateDir);
+    const gateway = new RunningGateway(options, access, await loadAgent());
+    try {
+      gateway.#server = await startGateway({
+        ...{ world, listen, access },
+        ...defined({ hosts }),
+        connect: (principal, stream) => gateway.#connect(principal, stream),
+        figures: () => gateway.#figures(),
+      });
+    } catch (error) {
+      await gateway[Symbol.asyncDispose]();
+      throw error;
+    }
+    const accounts = (await access.tokens.file.list()).map(({ account }) => account);
+    gateway.#sessions.continueOpenTurns(accounts);
+    return gateway;
+  }
+
+  get addresses(): readonly string[] {
+    return this.#server?.addresses ?? [];
+  }
+
+  /** No client is connected, and no session has work. */
+  get isIdle(): ReadonlyCell<boolean> {
+    return this.#sessions.isIdle;
+  }
+
+  /** No prompt and no connection is taken any more; turns get this long, and the next gateway goes on with the rest. */
+  async drain(graceMs: number = GATEWAY_LIMITS.sessions.drainMs): Promise<void> {
+    this.#server?.drain();
+    await this.#sessions.drain(graceMs);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#server?.[Symbol.asyncDispose]();
+    await this.#sessions[Symbol.asyncDispose]();
+    await this.#access[Symbol.asyncDispose]();
+  }
+
+  #connect(principal: Principal, stream: ClientStream): void {
+    const { world, roots = [], host } = this.#options;
+    const { audit, clientKeys: keys, tokens } = this.#access;
+    const sessions = this.#sessions;
+    const node = host;
+    contained(world.log, "connect a client", () => {
+      const methods = new GatewayMethods({
+        ...{ sessions, principal, audit, node },
+        tokens: tokens.file,
+        details: () => this.#details(),
+        stop: (drainMs) => this.#options.onStop(drainMs),
+      });
+      const access = new ClientAccess({ sessions, principal, keys, audit, roots, node, host, methods });
+      const agent = this.#createAgent({
+        access,
+        send: (message) => stream.send(message),
+        sendShared: (shared) => stream.sendShared(shared),
+      });
+      agent.connect(stream);
+    });
+  }
+
+  #details(): Pick<GatewayStatus, "pid" | "startedAt" | "listen" | "roots" | "rssBytes"> {
+    const { world, roots = [] } = this.#options;
+    const { ownId } = world.processes;
+    const rssBytes = world.processes.memoryOf([ownId])?.get(ownId);
+    return { pid: ownId, startedAt: this.#startedMs, listen: this.addresses, roots, ...defined({ rssBytes }) };
+  }
+
+  #figures(): GatewayFigures {
+    const open = this.#sessions.open().map(({ session }) => session);
+    const questions = open.flatMap((session) => session.questions.open);
+    const oldest = Math.min(...questions.map(({ askedMs }) => askedMs));
+    const { turns, records } = this.#sessions.totals;
+    return {
+      sessions: countByState(open),
+      clients: open.reduce((sum, session) => sum + session.view().clients.length, 0),
+      questions: questions.length,
+      oldestQuestionMs: Number.isFinite(oldest) ? this.#options.world.now() - oldest : 0,
+      turns,
+      records,
+    };
+  }
+}

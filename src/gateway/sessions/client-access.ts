@@ -1,0 +1,303 @@
+// The sessions of one account as one connection reaches them: identity, role and environment are bound here, never asked again.
+import {
+  type LoadOptions,
+  type OpenedSession,
+  type SessionAccess,
+  type SessionHandle,
+  type SharedAccess,
+  tenonMeta,
+} from "../../acp/index.js";
+import { TenonError } from "../../base/errors.js";
+import { checkUrl } from "../../base/io/net-policy.js";
+import { defined } from "../../base/json/defined.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
+import type { World } from "../../base/ports/world.js";
+import { markForeign } from "../../base/text/marking.js";
+import { VERSION } from "../../base/version.js";
+import type {
+  ClientRole,
+  GivenServers,
+  ListRequest,
+  NewSession,
+  RejectedServer,
+  SessionPage,
+  StoredRequest,
+} from "../../session/index.js";
+import type { AuditLog } from "../access/audit.js";
+import { allowedDirectory, type ClientKeys, type Principal } from "../access/principal.js";
+import { GATEWAY_LIMITS } from "../limits.js";
+import type { GatewayCapability, InitializeAnswerMeta, ListedSessionMeta } from "../protocol.js";
+import type { GatewayMethods } from "./gateway-methods.js";
+import { type JoinedClient, JoinedSession } from "./joined-session.js";
+import { sessionEnvironment } from "./runtimes.js";
+import type { OpenFor, OpenSession, SharedSessions } from "./shared-sessions.js";
+
+export interface ClientAccessOptions {
+  readonly sessions: SharedSessions;
+  readonly principal: Principal;
+  readonly keys: ClientKeys;
+  readonly audit: Pick<AuditLog, "write">;
+  /** The directories that sessions may be in; all unless given. */
+  readonly roots: readonly string[];
+  /** Of this gateway, for people. */
+  readonly node: string;
+  /** Of the machine: two gateways with the same have the same files. */
+  readonly host: string;
+  readonly methods: GatewayMethods;
+}
+
+export class ClientAccess implements SessionAccess {
+  readonly world: World;
+  /** Known only for a directory: a session tells it. */
+  readonly modelProblem = undefined;
+  readonly shared: SharedAccess;
+  readonly #options: ClientAccessOptions;
+  readonly #disconnected: () => void;
+  #client: JoinedClient;
+  #env: World["env"] | undefined;
+
+  constructor(options: ClientAccessOptions) {
+    const { sessions, principal, keys } = options;
+    this.#options = options;
+    this.world = sessions.world;
+    this.#disconnected = sessions.connected();
+    this.#client = {
+      client: keys.issue(principal.account).id,
+      name: principal.name,
+      ...this.#roleOf({}),
+    };
+    this.shared = {
+      client: () => this.#client.client,
+      introduce: (params) => this.#introduce(params),
+      listed: (id) => this.#listed(id),
+      closed: () => {
+        options.methods.close();
+        this.#disconnected();
+      },
+      methods: options.methods.methods,
+    };
+  }
+
+  /** Whose name is on what this connection does. */
+  get client(): JoinedClient {
+    return this.#client;
+  }
+
+  get account(): string {
+    return this.#options.principal.account;
+  }
+
+  /** With `attach`, or an id that this client has used before, the session that is there already. */
+  async create(request: NewSession, meta: JsonObject): Promise<OpenedSession> {
+    const { sessions } = this.#options;
+    const place = await this.#placed(request);
+    const [id, label] = [textIn(meta, "id"), textIn(meta, "label")];
+    if (id !== undefined && !UUID_V7.test(id)) {
+      throw new TenonError("session.invalid_request", "_meta.tenon.id must be a UUID of version 7");
+    }
+    const earlier = await this.#attachable(meta["attach"], place.cwd);
+    const open =
+      earlier === undefined
+        ? await sessions.create({ ...place, ...defined({ id, label }) }, this.#opener)
+        : await sessions.join({ ...place, id: earlier }, this.#opener);
+    return { session: this.#enter(open), showsOwn: true };
+  }
+
+  async load(request: StoredRequest, { meta, isReplayed }: LoadOptions): Promise<OpenedSession> {
+    const { sessions } = this.#options;
+    await this.#mustExist(request.id);
+    const known = sessions.find(this.account, request.id);
+    const place = known ? this.#withServers(request) : await this.#placed(request);
+    const open = await sessions.join(place, this.#opener);
+    const { lastSeq } = open.session.log;
+    const after = isReplayed ? 0 : readAfter(meta["after"], lastSeq);
+    return { session: this.#enter(open, meta), after };
+  }
+
+  async fork(request: StoredRequest): Promise<OpenedSession> {
+    await this.#mustExist(request.id);
+    const open = await this.#options.sessions.fork(await this.#placed(request), this.#opener);
+    return { session: this.#enter(open), after: open.session.log.lastSeq };
+  }
+
+  list(request: ListRequest): Promise<SessionPage> {
+    return this.#options.sessions.store(this.account).list(request);
+  }
+
+  async statusOf(id: string): Promise<"open" | "saved"> {
+    if (this.#options.sessions.find(this.account, id)) return "open";
+    await this.#mustExist(id);
+    return "saved";
+  }
+
+  async setTitle(id: string, words: string): Promise<string> {
+    await this.#mustExist(id);
+    return await this.#options.sessions.setTitle(this.account, id, words);
+  }
+
+  async delete(id: string): Promise<void> {
+    await this.#options.sessions.delete(this.account, id);
+  }
+
+  async leave(session: SessionHandle): Promise<void> {
+    if (session instanceof JoinedSession) session.leave();
+  }
+
+  async records(id: string, after: number, limit: number): ReturnType<SessionAccess["records"]> {
+    await this.#mustExist(id);
+    return await this.#options.sessions.store(this.account).read(id, after, limit);
+  }
+
+  peek(id: string): SessionHandle {
+    const { sessions } = this.#options;
+    const open = sessions.find(this.account, id);
+    if (open) return new JoinedSession(sessions, open, this.#client);
+    throw new TenonError("session.not_found", `there is no open session "${id}"`, { hint: "Load it first." });
+  }
+
+  get #opener(): OpenFor {
+    return { account: this.account, client: this.#client.client, ...defined({ env: this.#env }) };
+  }
+
+  #enter(open: OpenSession, meta: JsonObject = {}): JoinedSession {
+    const role = meta["role"] === "observer" ? "observer" : this.#client.role;
+    const joined = new JoinedSession(this.#options.sessions, open, { ...this.#client, role });
+    this.#options.sessions.enter(open, joined);
+    return joined;
+  }
+
+  #introduce(params: unknown): { readonly meta: InitializeAnswerMeta; readonly capability: GatewayCapability } {
+    const { principal, node, host } = this.#options;
+    const given = tenonMeta(params);
+    const client = isJsonObject(given["client"]) ? given["client"] : {};
+    const { id, key } = this.#identify(client);
+    this.#client = { client: id, name: nameOf(client, params, principal), ...this.#roleOf(given) };
+    this.#env = principal.isLocal ? readEnvironment(given["env"], this.world) : undefined;
+    const meta: InitializeAnswerMeta = {
+      client: { id, key },
+      host,
+      account: principal.account,
+      scopes: [...principal.scopes],
+      version: VERSION,
+    };
+    const capability: GatewayCapability = { gateway: 1, node, methods: Object.keys(this.shared.methods) };
+    return { meta, capability };
+  }
+
+  /** An id without its key is somebody else's: such a client gets an identity of its own, and the attempt is written down. */
+  #identify({ id, key }: JsonObject): { readonly id: string; readonly key: string } {
+    const { keys, principal, audit } = this.#options;
+    if (id === undefined && key === undefined) return keys.issue(principal.account);
+    if (typeof id === "string" && typeof key === "string" && keys.isIssued(principal.account, id, key)) {
+      return { id, key };
+    }
+    audit.write("denied", { account: principal.account, token: principal.tokenId ?? null, reason: "forged client id" });
+    return keys.issue(principal.account);
+  }
+
+  /** Lowered to what the scopes allow. */
+  #roleOf({ role, unattended }: JsonObject): Pick<JoinedClient, "role" | "mayApprove" | "isUnattended"> {
+    const { scopes } = this.#options.principal;
+    const mayControl = scopes.has("prompt") || scopes.has("approve");
+    const given: ClientRole = role === "observer" || !mayControl ? "observer" : "controller";
+    return { role: given, mayApprove: scopes.has("approve"), isUnattended: unattended === true };
+  }
+
+  #listed(id: string): ListedSessionMeta {
+    const open = this.#options.sessions.find(this.account, id);
+    const state = this.#options.sessions.stateOf(this.account, id);
+    const { questions, clients } = open?.session.view() ?? {};
+    return { state, ...defined({ questions: questions?.length, clients: clients?.length }) };
+  }
+
+  /** The session that `attach` of `session/new` means, if there is one. */
+  async #attachable(attach: JsonValue | undefined, cwd: string): Promise<string | undefined> {
+    if (attach === undefined) return undefined;
+    const label = isJsonObject(attach) ? attach["label"] : undefined;
+    if (attach !== "latest" && typeof label !== "string") {
+      throw new TenonError("session.invalid_request", '_meta.tenon.attach must be "latest" or {label}');
+    }
+    const request = typeof label === "string" ? { label } : { cwd };
+    const { sessions } = await this.list({ ...request, pageSize: 1 });
+    return sessions[0]?.id;
+  }
+
+  async #mustExist(id: string): Promise<void> {
+    const { sessions } = this.#options;
+    if (sessions.find(this.account, id) || (await sessions.store(this.account).has(id))) return;
+    throw new TenonError("session.not_found", `there is no session "${id}"`, { hint: "List the sessions there are." });
+  }
+
+  /** In a directory that is there and allowed, with the servers that this client may bring. */
+  async #placed<T extends NewSession>(request: T): Promise<T> {
+    const { roots } = this.#options;
+    const check = async (path: string) => {
+      const real = await allowedDirectory(this.world, path, roots);
+      return roots.length === 0 ? path : real;
+    };
+    const cwd = await check(request.cwd);
+    const additionalDirectories = await Promise.all((request.additionalDirectories ?? []).map(check));
+    return { ...this.#withServers(request), cwd, additionalDirectories };
+  }
+
+  /** The machine of a gateway is not that of its clients: what a client may start or reach there is not for it to say. */
+  #withServers<T extends NewSession>(request: T): T {
+    if (this.#options.principal.isLocal) return request;
+    const refused: RejectedServer[] = [];
+    const servers = (request.servers ?? []).filter((spec) => {
+      const reason = remoteProblem(spec);
+      if (reason !== undefined) refused.push({ name: spec.name, reason, origin: "client" });
+      return reason === undefined;
+    });
+    return { ...request, servers, rejected: [...(request.rejected ?? []), ...refused] };
+  }
+}
+
+const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/u;
+
+type ServerSpec = GivenServers["servers"][number];
+
+function remoteProblem(spec: ServerSpec): string | undefined {
+  if (spec.kind === "acp") return undefined;
+  if (spec.kind === "stdio") {
+    return "a client of another machine may not start programs here; configure the server at the gateway";
+  }
+  const verdict = checkUrl(spec.url, { source: "redirect" });
+  return verdict.ok ? undefined : "a client of another machine may lead the gateway to public https addresses only";
+}
+
+function textIn(meta: JsonObject, name: string): string | undefined {
+  const value = meta[name];
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === "string" && value !== "" && value.length <= GATEWAY_LIMITS.sessions.textChars) return value;
+  const { textChars } = GATEWAY_LIMITS.sessions;
+  throw new TenonError("session.invalid_request", `_meta.tenon.${name} must be a text of 1 to ${textChars} characters`);
+}
+
+function readAfter(given: JsonValue | undefined, lastSeq: number): number {
+  if (given === undefined || given === null) return lastSeq;
+  if (typeof given === "number" && Number.isInteger(given) && given >= 0 && given <= lastSeq) return given;
+  const words = `_meta.tenon.after must be a number from 0 to ${lastSeq}, the last of this session; got ${JSON.stringify(given)}`;
+  throw new TenonError("session.invalid_request", words);
+}
+
+/** For people: what the client calls itself, on one line. */
+function nameOf(client: JsonObject, params: unknown, { name }: Principal): string {
+  const info = isJsonObject(params) && isJsonObject(params["clientInfo"]) ? params["clientInfo"] : {};
+  const given = [client["name"], info["title"], info["name"]].find((text) => typeof text === "string" && text !== "");
+  if (typeof given !== "string") return name;
+  return markForeign(given).replaceAll(/\s+/gu, " ").slice(0, GATEWAY_LIMITS.sessions.textChars);
+}
+
+function readEnvironment(given: JsonValue | undefined, world: World): World["env"] | undefined {
+  if (given === undefined || given === null) return undefined;
+  const entries = isJsonObject(given) ? Object.entries(given) : undefined;
+  const isText = (entry: [string, unknown]): entry is [string, string] => typeof entry[1] === "string";
+  const { names, chars } = GATEWAY_LIMITS.sessions.environment;
+  const size = entries?.reduce((sum, [name, value]) => sum + name.length + JSON.stringify(value).length, 0) ?? 0;
+  if (!entries?.every(isText) || entries.length > names || size > chars) {
+    const words = `_meta.tenon.env must be an object of at most ${names} texts and ${chars} characters`;
+    throw new TenonError("session.invalid_request", words);
+  }
+  return sessionEnvironment(world.env, Object.fromEntries(entries));
+}

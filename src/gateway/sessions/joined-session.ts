@@ -1,0 +1,151 @@
+// A session as one client of a gateway has it: what the client does is done in its name, within its role.
+
+import type { SessionHandle } from "../../acp/index.js";
+import { TenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
+import type { Attachment, ClientName, ClientRole } from "../../session/index.js";
+import type { Member, OpenSession, SharedSessions } from "./shared-sessions.js";
+import { stopping } from "./shared-sessions.js";
+
+/** As the gateway knows a client. */
+export interface JoinedClient extends ClientName {
+  readonly role: ClientRole;
+  readonly mayApprove: boolean;
+  readonly isUnattended: boolean;
+}
+
+type Handle<Name extends keyof SessionHandle> = SessionHandle[Name];
+
+export class JoinedSession implements SessionHandle, Member {
+  readonly open: OpenSession;
+  readonly #sessions: SharedSessions;
+  readonly #by: JoinedClient;
+  #attachment: Attachment | undefined;
+
+  constructor(sessions: SharedSessions, open: OpenSession, by: JoinedClient) {
+    this.open = open;
+    this.#sessions = sessions;
+    this.#by = by;
+  }
+
+  get client(): string {
+    return this.#by.client;
+  }
+
+  get id(): string {
+    return this.open.id;
+  }
+
+  get log(): Handle<"log"> {
+    return this.open.session.log;
+  }
+
+  get settings(): Handle<"settings"> {
+    return this.open.session.settings;
+  }
+
+  get servers(): Handle<"servers"> {
+    return this.open.session.servers;
+  }
+
+  get tools(): Handle<"tools"> {
+    return this.open.session.tools;
+  }
+
+  get usage(): Handle<"usage"> {
+    return this.open.session.usage;
+  }
+
+  get turnCount(): number {
+    return this.open.session.turnCount;
+  }
+
+  get configured(): Promise<void> {
+    return this.open.session.configured;
+  }
+
+  get current(): Handle<"current"> {
+    return this.open.session.current;
+  }
+
+  get isAttached(): boolean {
+    return this.#attachment !== undefined;
+  }
+
+  /** The one who answers is this client, whatever is given. */
+  get questions(): Handle<"questions"> {
+    const { questions } = this.open.session;
+    const { client, name } = this.#by;
+    return {
+      open: questions.open,
+      answer: (id, answer) => {
+        this.#mustControl("answer questions");
+        return questions.answer(id, answer, { client, name });
+      },
+    };
+  }
+
+  view(): ReturnType<Handle<"view">> {
+    return this.open.session.view();
+  }
+
+  events(): ReturnType<Handle<"events">> {
+    return this.open.session.events();
+  }
+
+  attach(ports: Parameters<Handle<"attach">>[0]): () => void {
+    const { client, name, role, mayApprove, isUnattended } = this.#by;
+    this.#attachment?.leave();
+    const attachment = this.open.session.join({ client: { client, name }, role, mayApprove, isUnattended, ports });
+    this.#attachment = attachment;
+    return () => attachment.leave();
+  }
+
+  /** The turn goes on when the client is gone, and in the next gateway when this one stops: then it is answered there. */
+  async prompt(...[content, signal, about]: Parameters<Handle<"prompt">>): ReturnType<Handle<"prompt">> {
+    this.#mustControl("send prompts");
+    if (this.#sessions.isDraining) throw stopping();
+    const { client, name } = this.#by;
+    try {
+      const { promptId } = about ?? {};
+      return await this.open.session.prompt(content, signal, { ...defined({ promptId }), by: { client, name } });
+    } catch (error) {
+      if (this.#sessions.isDraining && error instanceof TenonError && error.code === "session.closed") {
+        return await new Promise(() => {}); // its connection ends instead
+      }
+      throw error;
+    }
+  }
+
+  set(...[name, value]: Parameters<Handle<"set">>): void {
+    this.#mustControl("change settings");
+    this.open.session.set(name, value);
+  }
+
+  async setServers(given: Parameters<Handle<"setServers">>[0]): Promise<void> {
+    this.#mustControl("change servers");
+    await this.#sessions.setServers(this.open, given, this.client);
+  }
+
+  cancel(): void {
+    if (this.#by.role === "controller") this.open.session.cancel(this.#by);
+  }
+
+  notice(...about: Parameters<Handle<"notice">>): void {
+    this.open.session.notice(...about);
+  }
+
+  /** Work goes on. */
+  leave(): void {
+    this.#attachment?.leave();
+    this.#attachment = undefined;
+    this.#sessions.exit(this.open, this);
+  }
+
+  #mustControl(what: string): void {
+    if (this.#by.role === "controller") return;
+    throw new TenonError("access.denied", `an observer may not ${what}`, {
+      hint: 'Join the session with the role "controller".',
+    });
+  }
+}

@@ -1,0 +1,493 @@
+// The sessions of a gateway: opened for the first client that comes, shared by all of them, and put to rest when nobody needs them.
+import { join } from "node:path";
+import { Cell } from "../../base/async/cell.js";
+import { sleep } from "../../base/async/deadline.js";
+import { contained, handled, Scope } from "../../base/async/scope.js";
+import { TenonError, toTenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
+import type { Timer, World } from "../../base/ports/world.js";
+import {
+  FileSessionStore,
+  type GivenServers,
+  givenTitle,
+  type NewSession,
+  type Session,
+  type SessionStore,
+  type StoredRequest,
+} from "../../session/index.js";
+import type { AuditLog } from "../access/audit.js";
+import { GATEWAY_LIMITS } from "../limits.js";
+import type { WireSessionState } from "../protocol.js";
+import { type OpenRuntime, Runtimes, type UsedRuntime } from "./runtimes.js";
+
+export interface SharedSessionsOptions {
+  readonly world: World;
+  /** Of the user whose gateway this is; other accounts have folders in it. */
+  readonly stateDir: string;
+  readonly audit: Pick<AuditLog, "write">;
+  readonly openRuntime: OpenRuntime;
+}
+
+/** A session that is in memory. */
+export interface OpenSession {
+  readonly id: string;
+  readonly account: string;
+  readonly session: Session;
+  readonly runtime: UsedRuntime;
+  /** The client that created it; undefined for one that was loaded. */
+  readonly createdBy: string | undefined;
+  /** Whoever has it open, by connection. */
+  readonly members: Set<Member>;
+  /** Turns and records it had when it was opened. */
+  readonly before: Totals;
+  /** Of all clients so far, by name. */
+  given: GivenServers;
+  rest?: Timer;
+  closing?: Promise<void>;
+}
+
+export interface Totals {
+  readonly turns: number;
+  readonly records: number;
+}
+
+/** A client that has a session open, over one connection. */
+export interface Member {
+  readonly client: string;
+}
+
+/** For those who watch all sessions of an account. */
+export interface SessionChange {
+  readonly account: string;
+  readonly id: string;
+  /** Undefined: it was deleted. */
+  readonly session: Session | undefined;
+  readonly title?: string;
+}
+
+/** How a session is to be opened that is not in memory. */
+export interface OpenFor {
+  readonly account: string;
+  readonly client?: string;
+  /** The environment of the client. */
+  readonly env?: World["env"];
+}
+
+interface Account {
+  readonly name: string;
+  readonly stateDir: string;
+  readonly store: SessionStore;
+  readonly open: Map<string, OpenSession>;
+  readonly opening: Map<string, Promise<OpenSession>>;
+}
+
+/** The user of the machine, whose sessions are those of `tenon acp` too. */
+const OWN_ACCOUNT = "me";
+
+export class SharedSessions implements AsyncDisposable {
+  readonly world: World;
+  /** No client is connected, and no session has work: the gateway could end. */
+  readonly isIdle: Cell<boolean> = new Cell(true);
+  readonly #options: SharedSessionsOptions;
+  readonly #runtimes: Runtimes;
+  readonly #scope: Scope;
+  readonly #accounts = new Map<string, Account>();
+  readonly #watchers = new Set<(change: SessionChange) => void>();
+  /** Sessions with a turn that runs or waits. */
+  readonly #busy = new Set<OpenSession>();
+  /** Of sessions that are closed. */
+  #past: Totals = { turns: 0, records: 0 };
+  #connections = 0;
+  #isDraining = false;
+
+  constructor(options: SharedSessionsOptions) {
+    this.world = options.world;
+    this.#options = options;
+    this.#runtimes = new Runtimes(options.world, options.openRuntime);
+    this.#scope = new Scope(options.world.log);
+  }
+
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
+  /** Those in memory, of one account or of all. */
+  open(account?: string): readonly OpenSession[] {
+    const accounts = account === undefined ? [...this.#accounts.values()] : [this.#account(account)];
+    return accounts.flatMap(({ open }) => [...open.values()]);
+  }
+
+  /** Since the start. */
+  get totals(): Totals {
+    return this.open().reduce((sum, open) => added(sum, progressOf(open)), this.#past);
+  }
+
+  find(account: string, id: string): OpenSession | undefined {
+    const found = this.#account(account).open.get(id);
+    return found?.closing ? undefined : found;
+  }
+
+  store(account: string): SessionStore {
+    return this.#account(account).store;
+  }
+
+  stateOf(account: string, id: string): WireSessionState {
+    return this.find(account, id)?.session.state ?? "resting";
+  }
+
+  /** A client connected; returns what to call when it is gone. */
+  connected(): () => void {
+    this.#connections += 1;
+    this.#checkIdle();
+    let isHere = true;
+    return () => {
+      if (isHere) this.#connections -= 1;
+      isHere = false;
+      this.#checkIdle();
+    };
+  }
+
+  /** Calls `listener` after each change of any session; returns the way to stop. */
+  watch(listener: (change: SessionChange) => void): () => void {
+    this.#watchers.add(listener);
+    return () => {
+      this.#watchers.delete(listener);
+    };
+  }
+
+  /** With an id of the client's choice that is in use: the session it is, if this client made it. */
+  async create(request: NewSession, opener: OpenFor): Promise<OpenSession> {
+    const account = this.#account(opener.account);
+    const { id } = request;
+    if (id === undefined) return await this.#create(account, request, opener);
+    await account.opening.get(id)?.catch(() => undefined);
+    const known = account.open.get(id);
+    if (known?.createdBy !== undefined && known.createdBy !== opener.client) {
+      throw new TenonError("session.invalid_request", `the id "${id}" is in use by another session`, {
+        hint: "Load the session, or leave the id out.",
+      });
+    }
+    if (known || (await account.store.has(id))) return await this.join({ ...request, id }, opener);
+    return await this.#opening(account, id, () => this.#create(account, request, opener));
+  }
+
+  async #create(account: Account, request: NewSession, { client, env }: OpenFor): Promise<OpenSession> {
+    this.#assertRoom(account);
+    const { cwd } = request;
+    const runtime = await this.#runtimes.use({ cwd, stateDir: account.stateDir, ...defined({ env }) });
+    try {
+      const session = runtime.host.createSession({ ...request, ...defined({ by: client }) });
+      return this.#add(account, { session, runtime, createdBy: client, given: request });
+    } catch (error) {
+      runtime.release();
+      throw error;
+    }
+  }
+
+  /** The session in memory, or taken up again from its records; clients that come at once get the same one. */
+  async join(request: StoredRequest, opener: OpenFor): Promise<OpenSession> {
+    const account = this.#account(opener.account);
+    const { id } = request;
+    for (;;) {
+      const opening = account.opening.get(id);
+      if (opening) await opening.catch(() => undefined);
+      const known = account.open.get(id);
+      if (known?.closing) await known.closing;
+      else if (known) return await this.#joinOpen(known, request, opener.client);
+      else return await this.#opening(account, id, () => this.#load(account, request, opener));
+    }
+  }
+
+  /** Servers of several clients are one set: those that a client brings come to those that are there. */
+  async #joinOpen(open: OpenSession, request: StoredRequest, client: string | undefined): Promise<OpenSession> {
+    const { given } = open;
+    const isKnown = (name: string) => given.servers?.some((one) => one.name === name);
+    const isSame = request.servers?.every((spec) =>
+      given.servers?.some((one) => JSON.stringify(one) === JSON.stringify(spec)),
+    );
+    if (isSame !== false && !request.rejected?.some(({ name }) => !isKnown(name))) return open;
+    await this.setServers(open, mergedServers(given, request), client);
+    return open;
+  }
+
+  async setServers(open: OpenSession, given: GivenServers, client: string | undefined): Promise<void> {
+    await open.session.setServers({ ...given, ...defined({ by: client }) });
+    open.given = given;
+  }
+
+  /** Clients that come meanwhile wait for it. */
+  async #opening(account: Account, id: string, open: () => Promise<OpenSession>): Promise<OpenSession> {
+    const underWay = account.opening.get(id);
+    if (underWay) return await underWay;
+    const work = open();
+    account.opening.set(id, work);
+    try {
+      return await work;
+    } finally {
+      account.opening.delete(id);
+    }
+  }
+
+  async #load(account: Account, request: StoredRequest, { client, env }: OpenFor): Promise<OpenSession> {
+    this.#assertRoom(account);
+    const { cwd } = request;
+    const runtime = await this.#runtimes.use({ cwd, stateDir: account.stateDir, ...defined({ env }) });
+    try {
+      const { session } = await runtime.host.loadSession({ ...request, ...defined({ by: client }) });
+      const open = this.#add(account, { session, runtime, createdBy: undefined, given: request });
+      if (session.hasOpenTurn) {
+        const { log } = this.world;
+        log.info("session.continued", { session: session.id, account: account.name });
+        handled(session.continueOpenTurn().catch(toldByItsRecord), log, "continue a turn");
+      }
+      return open;
+    } catch (error) {
+      runtime.release();
+      throw openElsewhere(error);
+    }
+  }
+
+  /** A copy of a session, which may be open here or anywhere. */
+  async fork(request: StoredRequest, { account: name, client, env }: OpenFor): Promise<OpenSession> {
+    const account = this.#account(name);
+    this.#assertRoom(account);
+    const { cwd } = request;
+    const runtime = await this.#runtimes.use({ cwd, stateDir: account.stateDir, ...defined({ env }) });
+    try {
+      const { session } = await runtime.host.forkSession({ ...request, ...defined({ by: client }) });
+      return this.#add(account, { session, runtime, createdBy: client, given: request });
+    } catch (error) {
+      runtime.release();
+      throw error;
+    }
+  }
+
+  /** Ends what runs in it, and removes all there is of it. */
+  async delete(account: string, id: string): Promise<void> {
+    const open = this.find(account, id);
+    if (open) {
+      open.session.cancel();
+      await this.#close(open);
+    }
+    await this.store(account).remove(id);
+    this.#changed({ account, id, session: undefined });
+  }
+
+  async setTitle(account: string, id: string, words: string): Promise<string> {
+    const open = this.find(account, id);
+    const title = await (open ? open.runtime.host.setTitle(id, words) : this.#retitle(account, id, words));
+    this.#changed({ account, id, session: open?.session, title });
+    return title;
+  }
+
+  async #retitle(account: string, id: string, words: string): Promise<string> {
+    const title = givenTitle(words);
+    await this.store(account).setTitle(id, title);
+    return title;
+  }
+
+  /** A client has the session open from now on. Throws `access.limited` when there are too many. */
+  enter(open: OpenSession, member: Member): void {
+    const clients = new Set([...open.members].map(({ client }) => client));
+    const { clientsPerSession } = GATEWAY_LIMITS.sessions;
+    if (!clients.has(member.client) && clients.size >= clientsPerSession) {
+      const words = `session "${open.id}" has ${clientsPerSession} clients, which is the most it may have`;
+      throw new TenonError("access.limited", words, { hint: "Close the session in another client first." });
+    }
+    open.members.add(member);
+    this.#checkRest(open);
+  }
+
+  /** Work goes on. */
+  exit(open: OpenSession, member: Member): void {
+    open.members.delete(member);
+    this.#checkRest(open);
+  }
+
+  /**
+   * Turns that a gateway which is gone left open are continued. Clients that come back first bring their environment; those that
+   * do not come in time are not waited for.
+   */
+  continueOpenTurns(accounts: readonly string[]): void {
+    for (const account of new Set([OWN_ACCOUNT, ...accounts])) {
+      this.#scope.run(`continue turns of ${account}`, async (signal) => {
+        const sinceMs = this.world.now() - GATEWAY_LIMITS.sessions.continueWithinMs;
+        const unfinished = await this.store(account).unfinished(sinceMs);
+        if (unfinished.length === 0) return;
+        await sleep(this.world, GATEWAY_LIMITS.sessions.awaitClientMs, signal);
+        for (const { id, cwd, additionalDirectories } of unfinished) {
+          if (this.#isDraining) return;
+          const request = { id, cwd, additionalDirectories };
+          await this.join(request, { account }).catch((error: unknown) => {
+            const { message } = toTenonError(error);
+            this.world.log.warn("session.not_continued", { session: id, account, error: message });
+          });
+        }
+      });
+    }
+  }
+
+  /** No prompt is taken any more; turns that run get this long, and those that do not end are left to the next gateway. */
+  async drain(graceMs: number): Promise<void> {
+    this.#isDraining = true;
+    using deadline = this.world.deadline(graceMs);
+    await Promise.all(this.open().map((open) => this.#drainOne(open, deadline.signal)));
+  }
+
+  async #drainOne(open: OpenSession, signal: AbortSignal): Promise<void> {
+    const { session } = open;
+    // A turn that waits for a person may wait for hours: the question is asked again by the next gateway.
+    await new Promise<void>((resolve) => {
+      const check = () => {
+        if (session.state !== "running" || signal.aborted) resolve();
+      };
+      session.onInfo(check);
+      signal.addEventListener("abort", check, { once: true });
+      check();
+    });
+    await session.drain(GATEWAY_LIMITS.sessions.drainCallsMs);
+    await this.#close(open);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isDraining = true;
+    await this.#scope.close();
+    await Promise.all(this.open().map((open) => this.#close(open)));
+    await this.#runtimes[Symbol.asyncDispose]();
+  }
+
+  #account(name: string): Account {
+    const known = this.#accounts.get(name);
+    if (known) return known;
+    const { world, stateDir } = this.#options;
+    const own = name === OWN_ACCOUNT ? stateDir : join(stateDir, "accounts", name);
+    const store = new FileSessionStore(world, own);
+    const account: Account = { name, stateDir: own, store, open: new Map(), opening: new Map() };
+    this.#accounts.set(name, account);
+    return account;
+  }
+
+  #assertRoom(account: Account): void {
+    if (this.#isDraining) throw stopping();
+    const { perAccount, inAll } = GATEWAY_LIMITS.sessions;
+    const count = account.open.size + account.opening.size;
+    const isFull = count >= perAccount || this.open().length >= inAll;
+    if (!isFull) return;
+    const words = count >= perAccount ? `${perAccount} sessions of this account` : `${inAll} sessions`;
+    throw new TenonError("access.limited", `${words} are open, which is the most there may be`, {
+      hint: "Close clients: a session that nobody uses is put to rest after 10 minutes. Or delete sessions.",
+    });
+  }
+
+  #add(
+    account: Account,
+    made: Pick<OpenSession, "session" | "runtime" | "createdBy"> & { given: NewSession },
+  ): OpenSession {
+    const { session, runtime, createdBy, given } = made;
+    const { id } = session;
+    const servers: GivenServers = { servers: given.servers ?? [], ...defined(pickGiven(given)) };
+    const open: OpenSession = {
+      ...{ id, account: account.name, session, runtime, createdBy },
+      before: { turns: session.turnCount, records: session.log.lastSeq },
+      members: new Set(),
+      given: servers,
+    };
+    account.open.set(id, open);
+    session.onInfo(({ question }) => {
+      if (question?.by && !question.isOpen) {
+        const { client, name } = question.by;
+        const about = { session: id, account: account.name, question: question.id, of: question.of };
+        this.#options.audit.write("question.answered", { ...about, client, name });
+      }
+      this.#checkRest(open);
+      this.#changed({ account: account.name, id, session });
+    });
+    this.#checkRest(open);
+    return open;
+  }
+
+  /** An idle session without clients rests after a while: its servers are ended, and its lock is free for others. */
+  #checkRest(open: OpenSession): void {
+    const mayRest = open.members.size === 0 && open.session.state === "idle" && !open.closing;
+    if (!mayRest) {
+      open.rest?.clear();
+      delete open.rest;
+    } else {
+      open.rest ??= this.world.after(GATEWAY_LIMITS.sessions.restMs, () => {
+        this.world.log.info("session.rests", { session: open.id, account: open.account });
+        handled(this.#close(open), this.world.log, "put a session to rest");
+      });
+    }
+    if (open.session.state === "idle") this.#busy.delete(open);
+    else this.#busy.add(open);
+    this.#checkIdle();
+  }
+
+  #close(open: OpenSession): Promise<void> {
+    open.closing ??= this.#closeNow(open);
+    return open.closing;
+  }
+
+  async #closeNow(open: OpenSession): Promise<void> {
+    open.rest?.clear();
+    try {
+      await open.session.close();
+    } finally {
+      this.#past = added(this.#past, progressOf(open));
+      this.#account(open.account).open.delete(open.id);
+      this.#busy.delete(open);
+      open.runtime.release();
+      this.#checkIdle();
+    }
+  }
+
+  #checkIdle(): void {
+    this.isIdle.set(this.#connections === 0 && this.#busy.size === 0);
+  }
+
+  #changed(change: SessionChange): void {
+    for (const watcher of this.#watchers) contained(this.world.log, "watcher of sessions", () => watcher(change));
+  }
+}
+
+function added(one: Totals, other: Totals): Totals {
+  return { turns: one.turns + other.turns, records: one.records + other.records };
+}
+
+function progressOf({ session, before }: OpenSession): Totals {
+  return { turns: session.turnCount - before.turns, records: session.log.lastSeq - before.records };
+}
+
+/** Its last record says how the turn ended, to every client. */
+function toldByItsRecord(): void {}
+
+export function stopping(): TenonError {
+  return new TenonError("gateway.unreachable", "this gateway is stopping, and begins nothing new", {
+    hint: "Connect again in a moment.",
+  });
+}
+
+function pickGiven({ rejected, includes, required }: Partial<GivenServers>): Omit<Partial<GivenServers>, "servers"> {
+  return defined({ rejected, includes, required });
+}
+
+/** By name, the later one counts. */
+function mergedServers(one: GivenServers, other: Partial<GivenServers>): GivenServers {
+  const named = (given: Partial<GivenServers>) => (given.servers ?? []).map((spec) => [spec.name, spec] as const);
+  const servers = new Map([...named(one), ...named(other)]);
+  const rejected = new Map([...(one.rejected ?? []), ...(other.rejected ?? [])].map((entry) => [entry.name, entry]));
+  return {
+    servers: [...servers.values()],
+    rejected: [...rejected.values()].filter(({ name }) => !servers.has(name)),
+    includes: { ...one.includes, ...other.includes },
+    required: [...new Set([...(one.required ?? []), ...(other.required ?? [])])],
+  };
+}
+
+/** A session of a plain `tenon acp` belongs to that process alone. */
+function openElsewhere(thrown: unknown): unknown {
+  if (!(thrown instanceof TenonError) || thrown.code !== "session.busy") return thrown;
+  const hint =
+    "Close it there, or start that editor with `tenon acp --gateway` (tenon setup EDITOR --gateway): then it can be shared.";
+  return new TenonError("session.busy", thrown.message, { cause: thrown, hint });
+}
