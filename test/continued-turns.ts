@@ -36,7 +36,7 @@ export interface Program {
 }
 
 /** The same program for the same seed. */
-export function programOf(seed: number): Program {
+function programOf(seed: number): Program {
   let state = seed * 2_654_435_761;
   const dice = (sides: number): number => {
     state = (state + 0x6d2b79f5) | 0;
