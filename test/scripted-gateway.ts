@@ -95,6 +95,8 @@ export class ScriptedGateway {
   /** Errors for the next requests of a method. */
   readonly failures: Map<string, { readonly code: number; readonly message: string }[]> = new Map();
   isDown = false;
+  /** Of every session, in the answer that opens one. */
+  mode = "ask";
   #clients = 0;
   readonly keys: Map<string, string> = new Map();
 
@@ -343,7 +345,13 @@ class ScriptedConnection {
   #join(id: RpcId, sessionId: string, how: { readonly after: number; readonly isLoaded: boolean }): void {
     const session = this.#gateway.session(sessionId);
     const view = { questions: session.questions.map((question) => ({ id: question.id })) };
-    const result = { sessionId, _meta: { tenon: { seq: session.lastSeq, state: "idle", view } } };
+    const modes = { currentModeId: this.#gateway.mode, availableModes: [] };
+    const result = {
+      sessionId,
+      modes,
+      configOptions: [],
+      _meta: { tenon: { seq: session.lastSeq, state: "idle", view } },
+    };
     if (!how.isLoaded) this.#send({ id, result });
     for (const record of session.log) if (record.seq > how.after) this.show(sessionId, record, how.isLoaded);
     if (how.isLoaded) this.#send({ id, result });

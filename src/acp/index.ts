@@ -16,6 +16,7 @@ export { Front, type FrontOptions, type FrontStream, messageSink } from "./front
 export { tenonMeta } from "./meta.js";
 export type { SharedMessage } from "./numbered.js";
 export type { McpStatus, ToolSummary } from "./sessions.js";
+export { EARLY_SETTINGS, settingsAnswer } from "./options.js";
 export { noticeUpdates } from "./to-client.js";
 
 /** The agent itself, loaded on first use: it brings the SDK with it, which `initialize` must not wait for. */

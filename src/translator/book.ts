@@ -1,6 +1,6 @@
 // What must survive a lost connection: the requests under way, the sessions and what the editor has of them, open questions.
 import { defined } from "../base/json/defined.js";
-import type { JsonObject, JsonValue } from "../base/json/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import { TRANSLATOR_LIMITS } from "./limits.js";
 import { type Outcome, type RpcId, tenonMeta, withTenonMeta } from "./messages.js";
 
@@ -82,6 +82,37 @@ export class SeenUpdates {
   }
 }
 
+/** The mode and the options of a session as the editor has them: they are of the moment, and change while it is not connected. */
+export class ToldSettings {
+  #mode: JsonValue | undefined;
+  #options: JsonValue | undefined;
+
+  /** `answer`: to a request that opens a session. */
+  told({ modes, configOptions }: JsonObject): void {
+    this.#mode = isJsonObject(modes) ? modes["currentModeId"] : this.#mode;
+    this.#options = configOptions ?? this.#options;
+  }
+
+  heard({ currentModeId, configOptions }: JsonObject): void {
+    this.#mode = currentModeId ?? this.#mode;
+    this.#options = configOptions ?? this.#options;
+  }
+
+  /** The updates that bring the editor to what the gateway answered. */
+  updatesTo(answer: JsonObject): readonly JsonObject[] {
+    const [mode, options] = [this.#mode, this.#options];
+    this.told(answer);
+    const updates: JsonObject[] = [];
+    if (this.#mode !== mode) {
+      updates.push(defined({ sessionUpdate: "current_mode_update", currentModeId: this.#mode }));
+    }
+    if (JSON.stringify(this.#options) !== JSON.stringify(options)) {
+      updates.push(defined({ sessionUpdate: "config_option_update", configOptions: this.#options }));
+    }
+    return updates;
+  }
+}
+
 /** How the editor came to the session, until the gateway has answered. */
 interface Opening {
   readonly method: "session/new" | "session/load" | "session/resume";
@@ -107,7 +138,8 @@ export class BookedSession {
   /** Attempts to join in a row that failed and may succeed later. */
   failedJoins = 0;
   opening: Opening | undefined;
-  seen: SeenUpdates;
+  readonly seen: SeenUpdates;
+  readonly settings: ToldSettings = new ToldSettings();
   /** For every later join: the directories, and the servers the editor declared, which the gateway keeps in memory only. */
   #about: JsonObject;
 

@@ -17,8 +17,8 @@ export const TRANSLATOR_LIMITS = {
   waitingRequests: { count: 256, chars: 67_108_864 },
   /** Answers of the editor that are kept for questions the gateway may ask again. */
   keptAnswers: 256,
-  /** A local gateway that was started listens by then, or the agent runs without it. */
-  startMs: 3_000,
+  /** A local gateway that was started listens by then, or the agent runs without it. It takes less than 1 s, on a busy machine 3. */
+  startMs: 8_000,
   /** How often a gateway that starts is looked for. */
   startEveryMs: 25,
   /** An older gateway that was asked to end is gone by then, or it is used as it is. */

@@ -83,7 +83,7 @@ test("a socket that a dead gateway left is no obstacle; a folder that others may
   expect(starts()).toBe(1);
 });
 
-const idle = { sessions: { running: 0, waiting: 0, idle: 2, resting: 5 }, clients: 1, pid: PID };
+const idle = { sessions: { running: 0, waiting: 0, idle: 2, resting: 5 }, clients: 0, pid: PID };
 const busy = { ...idle, sessions: { running: 1, waiting: 0 } };
 
 test("an older gateway that is idle makes room", async () => {

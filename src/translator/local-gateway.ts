@@ -122,7 +122,7 @@ async function isEnded(world: World, ask: AskGateway): Promise<boolean> {
     const status = await ask("_tenon/gateway/status", {});
     const { sessions, clients, pid } = isJsonObject(status) ? status : {};
     const { running = 0, waiting = 0 } = isJsonObject(sessions) ? sessions : {};
-    const isIdle = running === 0 && waiting === 0 && typeof clients === "number" && clients <= 1;
+    const isIdle = running === 0 && waiting === 0 && clients === 0;
     if (!isIdle || typeof pid !== "number") return false;
     const identity = world.processes.identityOf(pid);
     await ask("_tenon/gateway/stop", { drainMs: 0 }).catch(() => undefined); // it may go before its answer does

@@ -336,7 +336,7 @@ test("a promised session is opened under its id, also when the first attempt nev
   const fault = ({ method }: Message, direction: "in" | "out"): Fault =>
     method === "session/new" && direction === "in" && cuts-- > 0 ? "lose" : "deliver";
   const { translator, gateway, prompt, answerTo } = stage({ fault });
-  translator.promise([{ id: "promised-1", params: { cwd: "/p", mcpServers: [] } }]);
+  translator.promise([{ id: "promised-1", params: { cwd: "/p", mcpServers: [] }, answer: {} }]);
   translator.run();
   await answerTo(prompt("promised-1"));
   expect([...gateway.sessions.keys()]).toEqual(["promised-1"]);
@@ -404,7 +404,7 @@ test("the environment of a session's directory is sent before the session, and i
 
 test("an editor that leaves at once has sent what it sent", async () => {
   const { translator, gateway, ask, prompt, world } = stage();
-  translator.promise([{ id: "promised-1", params: { cwd: "/p" } }]);
+  translator.promise([{ id: "promised-1", params: { cwd: "/p" }, answer: {} }]);
   prompt("promised-1");
   ask("session/list", {});
   translator.run();
@@ -414,4 +414,22 @@ test("an editor that leaves at once has sent what it sent", async () => {
   expect(gateway.ran).toHaveLength(1);
   expect(gateway.received.map(({ method }) => method)).toContain("session/list");
   expect(gateway.connections.size).toBe(0);
+});
+
+test("settings that changed while there was no connection are told; those the editor has are not", async () => {
+  const { translator, gateway, world, updates } = stage();
+  gateway.mode = "plan";
+  const answer = { modes: { currentModeId: "ask", availableModes: [] }, configOptions: [] };
+  translator.promise([{ id: "promised-1", params: { cwd: "/p" }, answer }]);
+  translator.run();
+  await world.advance(100);
+  expect(updates()).toMatchObject([{ update: { sessionUpdate: "current_mode_update", currentModeId: "plan" } }]);
+  gateway.cutAll();
+  await world.advance(1_000);
+  expect(updates()).toHaveLength(1);
+  gateway.mode = "ask";
+  gateway.cutAll();
+  await world.advance(1_000);
+  expect(updates()).toHaveLength(2);
+  await translator.close();
 });

@@ -35,6 +35,8 @@ export type NoticeLevel = "info" | "warning" | "error";
 export interface PromisedId {
   readonly id: string;
   readonly params: JsonObject;
+  /** What the editor was answered. */
+  readonly answer: JsonObject;
 }
 
 const CANCEL_REQUEST = "$/cancel_request";
@@ -79,8 +81,9 @@ export class Translator {
   }
 
   promise(sessions: readonly PromisedId[]): void {
-    for (const { id, params } of sessions) {
+    for (const { id, params, answer } of sessions) {
       const session = new BookedSession(id, { method: "session/new", params, wasSent: false });
+      session.settings.told(answer);
       this.#sessions.set(id, session);
       this.#join(session);
     }
@@ -309,6 +312,8 @@ export class Translator {
     if (method === UPDATE) {
       const session = this.#sessions.get(sessionIdOf(params) ?? "");
       if (session?.seen.accepts(tenonMeta(params)) === false) return;
+      const update = isJsonObject(params) ? params["update"] : undefined;
+      if (isJsonObject(update)) session?.settings.heard(update);
     }
     this.#toEditor(raw);
   }
@@ -391,10 +396,13 @@ export class Translator {
     for (const session of this.#sessions.values()) this.#tell(session, level, words);
   }
 
-  #tell({ id }: BookedSession, level: NoticeLevel, words: string): void {
-    for (const update of this.#options.notice(level, words, this.#gateway.capabilities)) {
-      this.#toEditor({ jsonrpc: "2.0", method: UPDATE, params: { sessionId: id, update } });
-    }
+  #tell(session: BookedSession, level: NoticeLevel, words: string): void {
+    for (const update of this.#options.notice(level, words, this.#gateway.capabilities)) this.#update(session, update);
+  }
+
+  /** Of the translator's own, and so without a number. */
+  #update({ id }: BookedSession, update: object): void {
+    this.#toEditor({ jsonrpc: "2.0", method: UPDATE, params: { sessionId: id, update } });
   }
 
   // Sessions.
@@ -455,11 +463,12 @@ export class Translator {
     const { seq, view } = tenonMeta(outcome.result);
     if (typeof seq === "number") session.seen.startAt(seq);
     this.#markJoined(session);
+    const given = isJsonObject(outcome.result) ? outcome.result : {};
     if (opening?.request) {
-      const given = isJsonObject(outcome.result) ? outcome.result : {};
+      session.settings.told(given);
       const isNew = opening.method === "session/new";
       this.#answer(opening.request, { result: isNew ? { ...given, sessionId: session.id } : given });
-    }
+    } else for (const update of session.settings.updatesTo(given)) this.#update(session, update);
     if (isJsonObject(view)) this.#closeQuestions(session.id, view["questions"]);
     for (const request of [...this.#requests.values()]) {
       if (request.sessionId === session.id && !request.isOnWire) this.#dispatch(request);

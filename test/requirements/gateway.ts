@@ -1,4 +1,4 @@
-// Requirements of the gateway: G15x clients of a session, G2xx turns that go on, G3xx who gets in, and the server; G45x the terminal, lists and notices.
+// Requirements of the gateway: G15x clients of a session, G2xx turns that go on, G3xx who gets in, and the server; G40x the translator; G45x the terminal, lists and notices.
 
 export const GATEWAY_REQUIREMENTS = [
   // G150 to G199: many clients, their questions and their prompts.
@@ -97,6 +97,53 @@ export const GATEWAY_REQUIREMENTS = [
   { id: "G311", text: "/healthz, /readyz and /metrics answer without revealing sessions" },
   { id: "G312", text: "tenon gateway token creates, lists and revokes tokens" },
   { id: "G313", text: "no token and no environment of a client is in state, log, journal or trace" },
+  // G400 to G449: the translator.
+  {
+    id: "G400",
+    text: "tenon acp --gateway starts the local gateway if none runs; of several at once one starts it, and it does not depend on any of them",
+  },
+  {
+    id: "G401",
+    text: "a session opened through one translator is joined through another, and both see the same numbered updates",
+  },
+  {
+    id: "G402",
+    text: "an editor that is killed during a turn loses nothing: the turn goes on or waits, and the editor that comes back loads all of it",
+  },
+  {
+    id: "G403",
+    text: "a lost connection is resumed for as long as it takes: no update is missing or repeated, prompts run and are answered once, nothing is asked twice",
+  },
+  {
+    id: "G404",
+    text: "a gateway that is killed is started again, and the turns of connected editors go on in it",
+  },
+  {
+    id: "G405",
+    text: "sessions have the environment of their client, sent over the unix socket only and kept in memory only",
+  },
+  {
+    id: "G406",
+    text: "where no gateway can be used, the agent runs in the translator and the person is told that the session ends with the editor",
+  },
+  {
+    id: "G407",
+    text: "an older gateway that is idle is replaced; a busy one is used if it speaks the same protocol, and otherwise told of",
+  },
+  {
+    id: "G408",
+    text: "translators that lose their connection all at once are back within 3 s, and no MCP server notices",
+  },
+  {
+    id: "G409",
+    text: "another gateway is reached by its URL with a token from a file or a variable, never from the URL; ws:// to another machine needs --insecure",
+  },
+  {
+    id: "G410",
+    text: "over TCP, stdio servers and private addresses of a client are refused with a reason, and its environment, files and terminals are not sent",
+  },
+  { id: "G411", text: "tenon setup EDITOR --gateway configures the editor for sessions that outlive it" },
+  { id: "G412", text: "the translator ends at once with its editor or on a signal, and leaves nothing behind" },
   // G450 to G499: in the terminal, in lists, and elsewhere.
   {
     id: "G456",

@@ -46,9 +46,11 @@ export async function startTenon(
     readonly env?: Readonly<Record<string, string>>;
     /** What Node gets before the program. */
     readonly nodeArgs?: readonly string[];
+    /** What follows `tenon acp`. */
+    readonly words?: readonly string[];
   } = {},
 ): Promise<AcpClient> {
-  const args = [...(options.nodeArgs ?? []), TENON, "acp"];
+  const args = [...(options.nodeArgs ?? []), TENON, "acp", ...(options.words ?? [])];
   const command = { command: agentNode(), args, env: cleanEnv(home.path, options.env), cwd: home.path };
   return startAgent(command, { validate: await bothSchemas(), ...options });
 }

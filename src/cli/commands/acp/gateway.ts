@@ -2,10 +2,17 @@
 import { spawn } from "node:child_process";
 import { closeSync, mkdirSync, openSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { abilitiesOf, type FrontStream, noticeUpdates, type PromisedSession } from "../../../acp/index.js";
+import {
+  abilitiesOf,
+  EARLY_SETTINGS,
+  type FrontStream,
+  noticeUpdates,
+  type PromisedSession,
+  settingsAnswer,
+} from "../../../acp/index.js";
 import { handled } from "../../../base/async/scope.js";
 import { defined } from "../../../base/json/defined.js";
-import { isJsonObject, type JsonValue } from "../../../base/json/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
 import { messageOf } from "../../../base/message.js";
 import { VERSION } from "../../../base/version.js";
 import { possiblePaths } from "../../../config/index.js";
@@ -92,7 +99,8 @@ function abilities(capabilities: JsonValue | undefined) {
 }
 
 function translate({ stream, eachPromised }: GatewayServing, translator: Translator): Served {
-  eachPromised(({ id, params }) => translator.promise([{ id, params }]));
+  const answer: JsonObject = JSON.parse(JSON.stringify(settingsAnswer(EARLY_SETTINGS)));
+  eachPromised(({ id, params }) => translator.promise([{ id, params, answer }]));
   translator.run();
   read(stream, translator).catch(() => {}); // it ends with the editor, which the front tells
   return {
