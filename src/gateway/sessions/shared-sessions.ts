@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { Cell } from "../../base/async/cell.js";
 import { sleep } from "../../base/async/deadline.js";
-import { contained, handled, Scope } from "../../base/async/scope.js";
+import { abortListeners, contained, handled, Scope } from "../../base/async/scope.js";
 import { TenonError, toTenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import type { Timer, World } from "../../base/ports/world.js";
@@ -342,7 +342,7 @@ export class SharedSessions implements AsyncDisposable {
         if (session.state !== "running" || signal.aborted) resolve();
       };
       session.onInfo(check);
-      signal.addEventListener("abort", check, { once: true });
+      abortListeners(signal).add(check);
       check();
     });
     await session.drain(GATEWAY_LIMITS.sessions.drainCallsMs);
