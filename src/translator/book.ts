@@ -83,17 +83,17 @@ export class SeenUpdates {
 }
 
 /** The mode and the options of a session as the editor has them: they are of the moment, and change while it is not connected. */
-export class ToldSettings {
+export class EditorSettings {
   #mode: JsonValue | undefined;
   #options: JsonValue | undefined;
 
   /** `answer`: to a request that opens a session. */
-  told({ modes, configOptions }: JsonObject): void {
+  answered({ modes, configOptions }: JsonObject): void {
     this.#mode = isJsonObject(modes) ? modes["currentModeId"] : this.#mode;
     this.#options = configOptions ?? this.#options;
   }
 
-  heard({ currentModeId, configOptions }: JsonObject): void {
+  updated({ currentModeId, configOptions }: JsonObject): void {
     this.#mode = currentModeId ?? this.#mode;
     this.#options = configOptions ?? this.#options;
   }
@@ -101,7 +101,7 @@ export class ToldSettings {
   /** The updates that bring the editor to what the gateway answered. */
   updatesTo(answer: JsonObject): readonly JsonObject[] {
     const [mode, options] = [this.#mode, this.#options];
-    this.told(answer);
+    this.answered(answer);
     const updates: JsonObject[] = [];
     if (this.#mode !== mode) {
       updates.push(defined({ sessionUpdate: "current_mode_update", currentModeId: this.#mode }));
@@ -139,7 +139,7 @@ export class BookedSession {
   failedJoins = 0;
   opening: Opening | undefined;
   readonly seen: SeenUpdates;
-  readonly settings: ToldSettings = new ToldSettings();
+  readonly settings: EditorSettings = new EditorSettings();
   /** For every later join: the directories, and the servers the editor declared, which the gateway keeps in memory only. */
   #about: JsonObject;
 

@@ -83,7 +83,7 @@ export class Translator {
   promise(sessions: readonly PromisedId[]): void {
     for (const { id, params, answer } of sessions) {
       const session = new BookedSession(id, { method: "session/new", params, wasSent: false });
-      session.settings.told(answer);
+      session.settings.answered(answer);
       this.#sessions.set(id, session);
       this.#join(session);
     }
@@ -313,7 +313,7 @@ export class Translator {
       const session = this.#sessions.get(sessionIdOf(params) ?? "");
       if (session?.seen.accepts(tenonMeta(params)) === false) return;
       const update = isJsonObject(params) ? params["update"] : undefined;
-      if (isJsonObject(update)) session?.settings.heard(update);
+      if (isJsonObject(update)) session?.settings.updated(update);
     }
     this.#toEditor(raw);
   }
@@ -465,7 +465,7 @@ export class Translator {
     this.#markJoined(session);
     const given = isJsonObject(outcome.result) ? outcome.result : {};
     if (opening?.request) {
-      session.settings.told(given);
+      session.settings.answered(given);
       const isNew = opening.method === "session/new";
       this.#answer(opening.request, { result: isNew ? { ...given, sessionId: session.id } : given });
     } else for (const update of session.settings.updatesTo(given)) this.#update(session, update);
