@@ -152,7 +152,9 @@ export class OpenSessions {
       throw new TenonError("session.closed", "the client is gone");
     }
     const client = this.#access.shared?.client();
-    this.#relays.get(session.id)?.end?.(); // the client loads it once more
+    const earlier = this.#relays.get(session.id); // of a client that loads it once more
+    earlier?.end?.();
+    if (earlier) await this.#access.leave(earlier.session, "lost");
     const relay =
       client === undefined
         ? this.#eventRelay(session, connection, shown)
@@ -225,7 +227,13 @@ export class OpenSessions {
         new Promise((resolve, reject) => {
           const run = () => {
             const work = start(resolve);
-            this.#scope.run(`relay ${session.id}`, (signal) => work(signal).then(resolve, reject));
+            this.#scope.run(`relay ${session.id}`, async (signal) => {
+              await work(signal).catch((error: unknown) => {
+                reject(error);
+                if (!stop.signal.aborted) this.#loseAll(session, error);
+              });
+              resolve();
+            });
           };
           if (isReplayed) run();
           else world.after(0, run);
@@ -308,6 +316,16 @@ export class OpenSessions {
     const relay = this.#relays.get(id);
     if (!relay) throw new TenonError("session.not_found", `there is no open session "${id}"`);
     return relay;
+  }
+
+  /** The log of a shared session cannot be read any more: its client loads it again, if it can. */
+  #loseAll({ id }: SessionHandle, error: unknown): void {
+    const { log } = this.#access.world;
+    log.error("acp.log_lost", { session: id, error: messageOf(error) });
+    const text = `Updates of this session cannot be read any more: ${messageOf(error)}. Load the session again.`;
+    for (const update of toUpdates({ kind: "notice", level: "error", text }, this.abilities.value ?? abilitiesOf())) {
+      handled(Promise.resolve(this.#send(id, update)), log, "tell of a lost log");
+    }
   }
 
   /** One event that cannot be shown costs the client that event: it is told, and the next ones follow. */

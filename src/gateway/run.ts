@@ -1,4 +1,5 @@
 // A whole gateway: its access, its sessions and its server, from the start to the end.
+import { join } from "node:path";
 import { loadAgent } from "../acp/index.js";
 import type { ReadonlyCell } from "../base/async/cell.js";
 import { contained } from "../base/async/scope.js";
@@ -61,6 +62,7 @@ export class RunningGateway implements AsyncDisposable {
         ...defined({ hosts }),
         connect: (principal, stream) => gateway.#connect(principal, stream),
         figures: () => gateway.#figures(),
+        notReady: () => gateway.#problem(),
       });
     } catch (error) {
       await gateway[Symbol.asyncDispose]();
@@ -119,6 +121,14 @@ export class RunningGateway implements AsyncDisposable {
     const { ownId } = world.processes;
     const rssBytes = world.processes.memoryOf([ownId])?.get(ownId);
     return { pid: ownId, startedAt: this.#startedMs, listen: this.addresses, roots, ...defined({ rssBytes }) };
+  }
+
+  /** For whoever decides where new work goes. */
+  #problem(): string | undefined {
+    if (this.#sessions.isDraining) return "draining";
+    const { world, stateDir } = this.#options;
+    const isThere = world.files.isFile(join(stateDir, "gateway", "client-secret"));
+    return isThere ? undefined : "the state folder cannot be read";
   }
 
   #figures(): GatewayFigures {

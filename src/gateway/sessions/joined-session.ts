@@ -5,7 +5,7 @@ import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import type { Attachment, ClientName, ClientRole } from "../../session/index.js";
 import type { Member, OpenSession, SharedSessions } from "./shared-sessions.js";
-import { stopping } from "./shared-sessions.js";
+import { unanswered } from "./shared-sessions.js";
 
 /** As the gateway knows a client. */
 export interface JoinedClient extends ClientName {
@@ -104,14 +104,14 @@ export class JoinedSession implements SessionHandle, Member {
   /** The turn goes on when the client is gone, and in the next gateway when this one stops: then it is answered there. */
   async prompt(...[content, signal, about]: Parameters<Handle<"prompt">>): ReturnType<Handle<"prompt">> {
     this.#mustControl("send prompts");
-    if (this.#sessions.isDraining) throw stopping();
+    if (this.#sessions.isDraining) return await unanswered();
     const { client, name } = this.#by;
     try {
       const { promptId } = about ?? {};
       return await this.open.session.prompt(content, signal, { ...defined({ promptId }), by: { client, name } });
     } catch (error) {
       if (this.#sessions.isDraining && error instanceof TenonError && error.code === "session.closed") {
-        return await new Promise(() => {}); // its connection ends instead
+        return await unanswered();
       }
       throw error;
     }

@@ -157,6 +157,7 @@ export class SharedSessions implements AsyncDisposable {
 
   /** With an id of the client's choice that is in use: the session it is, if this client made it. */
   async create(request: NewSession, opener: OpenFor): Promise<OpenSession> {
+    if (this.#isDraining) return await unanswered();
     const account = this.#account(opener.account);
     const { id } = request;
     if (id === undefined) return await this.#create(account, request, opener);
@@ -186,6 +187,7 @@ export class SharedSessions implements AsyncDisposable {
 
   /** The session in memory, or taken up again from its records; clients that come at once get the same one. */
   async join(request: StoredRequest, opener: OpenFor): Promise<OpenSession> {
+    if (this.#isDraining) return await unanswered();
     const account = this.#account(opener.account);
     const { id } = request;
     for (;;) {
@@ -235,11 +237,9 @@ export class SharedSessions implements AsyncDisposable {
     try {
       const { session } = await runtime.host.loadSession({ ...request, ...defined({ by: client }) });
       const open = this.#add(account, { session, runtime, createdBy: undefined, given: request });
-      if (session.hasOpenTurn) {
-        const { log } = this.world;
-        log.info("session.continued", { session: session.id, account: account.name });
-        handled(session.continueOpenTurn().catch(toldByItsRecord), log, "continue a turn");
-      }
+      const { log } = this.world;
+      if (session.hasOpenTurn) log.info("session.continued", { session: session.id, account: account.name });
+      handled(session.continueOpenTurn().catch(toldByItsRecord), log, "continue a turn");
       return open;
     } catch (error) {
       runtime.release();
@@ -249,6 +249,7 @@ export class SharedSessions implements AsyncDisposable {
 
   /** A copy of a session, which may be open here or anywhere. */
   async fork(request: StoredRequest, { account: name, client, env }: OpenFor): Promise<OpenSession> {
+    if (this.#isDraining) return await unanswered();
     const account = this.#account(name);
     this.#assertRoom(account);
     const { cwd } = request;
@@ -368,7 +369,6 @@ export class SharedSessions implements AsyncDisposable {
   }
 
   #assertRoom(account: Account): void {
-    if (this.#isDraining) throw stopping();
     const { perAccount, inAll } = GATEWAY_LIMITS.sessions;
     const count = account.open.size + account.opening.size;
     const isFull = count >= perAccount || this.open().length >= inAll;
@@ -461,10 +461,9 @@ function progressOf({ session, before }: OpenSession): Totals {
 /** Its last record says how the turn ended, to every client. */
 function toldByItsRecord(): void {}
 
-export function stopping(): TenonError {
-  return new TenonError("gateway.unreachable", "this gateway is stopping, and begins nothing new", {
-    hint: "Connect again in a moment.",
-  });
+/** What is begun while the gateway stops is not answered: its connection ends, and the client asks the next one. */
+export function unanswered(): Promise<never> {
+  return new Promise(() => {});
 }
 
 function pickGiven({ rejected, includes, required }: Partial<GivenServers>): Omit<Partial<GivenServers>, "servers"> {

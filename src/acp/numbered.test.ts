@@ -1,0 +1,71 @@
+// What each client of a shared session is sent: numbers, parts, its own words, and bytes made once.
+import { expect, test } from "vitest";
+import { Channel } from "../base/async/channel.js";
+import { text } from "../base/text/content.js";
+import type { Followed, LogItem, SessionEvent } from "../session/index.js";
+import type { SessionHandle } from "./access.js";
+import { abilitiesOf } from "./capabilities.js";
+import { NumberedRelay, type SharedUpdate } from "./numbered.js";
+import { EARLY_SETTINGS, EmittedSettings } from "./options.js";
+
+const LIVE: Followed = { kind: "live" };
+
+function record(seq: number, ...events: SessionEvent[]): Followed {
+  const item: LogItem = { kind: "record", seq, events };
+  return { ...item, item };
+}
+
+function said(words: string): SessionEvent {
+  return { kind: "turn", event: { kind: "text", text: words } };
+}
+
+function user(client: string, ...words: string[]): SessionEvent {
+  return { kind: "user", content: words.map(text), by: { client, name: client } };
+}
+
+/** What one client is sent of a log. */
+async function sentTo(client: string, log: readonly Followed[], showsOwn = false): Promise<SharedUpdate[]> {
+  const sent: SharedUpdate[] = [];
+  const channel = new Channel<Followed>(100);
+  for (const followed of log) channel.offer(followed);
+  channel.close();
+  const session = { id: "s", settings: EARLY_SETTINGS, log: { lastSeq: 0, follow: () => channel } };
+  const relay = new NumberedRelay({
+    session: session as unknown as SessionHandle,
+    ...{ client, after: 0, showsOwn, abilities: abilitiesOf(), told: new EmittedSettings(EARLY_SETTINGS) },
+    send: (update) => void sent.push(update),
+    onLost: (_, error) => {
+      throw error;
+    },
+  });
+  await relay.run(new AbortController().signal, async () => {});
+  expect(relay.relayed.value).toBe(Number.POSITIVE_INFINITY);
+  return sent;
+}
+
+const metaOf = ({ message }: SharedUpdate) => message.params._meta?.["tenon"];
+
+test("the number is on the last update of a record, and those before it are its parts", async () => {
+  const sent = await sentTo("b", [
+    LIVE,
+    record(7, user("a", "one", "two", "three")),
+    record(8),
+    record(9, said("hello")),
+  ]);
+  expect(sent.map(metaOf)).toEqual([{ partOf: 7, part: 0 }, { partOf: 7, part: 1 }, { seq: 7 }, { seq: 9 }]);
+});
+
+test("all clients of the same abilities are sent the same bytes", async () => {
+  const log = [LIVE, record(1, said("hello"))];
+  const [[one], [two]] = [await sentTo("a", log), await sentTo("b", log)];
+  expect(one?.bytes).toBe(two?.bytes);
+});
+
+test("a client is not sent its own words, unless it is shown the conversation again", async () => {
+  const log = [record(1, user("a", "before")), LIVE, record(2, user("a", "after")), record(3, user("b", "other"))];
+  const words = (sent: SharedUpdate[]) => sent.map(({ message }) => JSON.stringify(message.params.update));
+  expect(words(await sentTo("a", log))).toEqual([expect.stringContaining("other")]);
+  const shown = ["before", "other"].map((word) => expect.stringContaining(word));
+  expect(words(await sentTo("a", log, true))).toEqual(shown);
+  expect(await sentTo("b", log)).toHaveLength(2);
+});

@@ -1,0 +1,264 @@
+// The sessions of a gateway on a fake machine: rest, limits, accounts, environments, and what is begun while it stops.
+import { expect, test } from "vitest";
+import type { SessionHandle } from "../../acp/index.js";
+import { SessionHost } from "../../session/index.js";
+import { type FakeWorld, fakeWorld } from "../../testing/index.js";
+import { ClientKeys, LOCAL_PRINCIPAL, type Principal } from "../access/principal.js";
+import { TokenFile } from "../access/tokens.js";
+import { GATEWAY_LIMITS } from "../limits.js";
+import { ClientAccess } from "./client-access.js";
+import { GatewayMethods } from "./gateway-methods.js";
+import { type RuntimePlace, sessionEnvironment } from "./runtimes.js";
+import { SharedSessions } from "./shared-sessions.js";
+
+type Model = ConstructorParameters<typeof SessionHost>[0]["model"];
+
+const STATE = "/home/state";
+
+/** A gateway without its server. */
+class House implements AsyncDisposable {
+  readonly world: FakeWorld = fakeWorld({ env: { HOME: "/home", PATH: "/own", SECRET: "own" } });
+  readonly opened: RuntimePlace[] = [];
+  readonly hosts: SessionHost[] = [];
+  readonly written: object[] = [];
+  #held: Promise<void> | undefined;
+  release: () => void = () => {};
+  readonly sessions: SharedSessions;
+  readonly audit = { write: (event: string, fields: object) => this.written.push({ event, ...fields }) };
+
+  readonly #model: Model;
+
+  constructor() {
+    const held = () => this.#held;
+    this.#model = {
+      id: "test/echo",
+      stream: async function* () {
+        await held();
+        yield { kind: "text", text: "hello" };
+        yield { kind: "finish", reason: "stop" };
+      },
+    };
+    this.sessions = new SharedSessions({
+      world: this.world,
+      stateDir: STATE,
+      audit: this.audit,
+      openRuntime: async (place) => {
+        this.opened.push(place);
+        const { stateDir } = place;
+        const client = { name: "tenon", version: "1" };
+        const rules = { unattended: "wait", maxQueuedPrompts: 8, openTurns: "continue" } as const;
+        const host = new SessionHost({
+          world: this.world,
+          model: this.#model,
+          stateDir,
+          client,
+          ...rules,
+          builtin: [],
+        });
+        this.hosts.push(host);
+        return host;
+      },
+    });
+  }
+
+  /** The model says nothing until it is let. */
+  hold(): void {
+    this.#held = new Promise((resolve) => {
+      this.release = resolve;
+    });
+  }
+
+  async access(given: Partial<Principal> = {}, meta: object = {}, roots: string[] = []): Promise<ClientAccess> {
+    const { world, sessions, audit } = this;
+    await world.files.createNew("/work/here", "");
+    const principal = { ...LOCAL_PRINCIPAL, ...given };
+    const keys = await ClientKeys.open(world, STATE);
+    const methods = new GatewayMethods({
+      ...{ sessions, principal, audit, node: "n" },
+      tokens: new TokenFile(world, STATE),
+      details: () => ({ pid: 1 }),
+      stop: () => {},
+    });
+    const access = new ClientAccess({ sessions, principal, keys, audit, roots, node: "n", host: "h", methods });
+    access.shared.introduce({ protocolVersion: 1, _meta: { tenon: meta } });
+    return access;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.sessions[Symbol.asyncDispose]();
+  }
+}
+
+const REQUEST = { cwd: "/work", servers: [] };
+const LOAD = { isReplayed: true, meta: {} };
+
+async function said(session: SessionHandle, text: string): Promise<string> {
+  const { stopReason } = await session.prompt([{ type: "text", text }]);
+  return stopReason;
+}
+
+test("a session without clients and work rests after ten minutes, and is opened again for the next client", async () => {
+  await using house = new House();
+  const { world, sessions } = house;
+  const access = await house.access();
+  const { session } = await access.create(REQUEST, {});
+  await said(session, "hello");
+  await world.advance(GATEWAY_LIMITS.sessions.restMs * 2);
+  expect(sessions.stateOf("me", session.id)).toBe("idle");
+  await access.leave(session);
+  await world.advance(GATEWAY_LIMITS.sessions.restMs - 1_000);
+  expect(sessions.find("me", session.id)).toBeDefined();
+  await world.advance(2_000);
+  expect(sessions.stateOf("me", session.id)).toBe("resting");
+  expect(await access.statusOf(session.id)).toBe("saved");
+  // Two clients at once get the same one.
+  const request = { ...REQUEST, id: session.id };
+  const [one, two] = await Promise.all([access.load(request, LOAD), (await house.access()).load(request, LOAD)]);
+  expect(one.session.turnCount).toBe(1);
+  expect(sessions.open()).toHaveLength(1);
+  expect(await said(two.session, "again")).toBe("end_turn");
+  expect(sessions.totals.turns).toBe(2);
+  // Nobody has the runtime any more: it is closed a while after its last session.
+  for (const joined of [one.session, two.session]) await access.leave(joined);
+  await world.advance(GATEWAY_LIMITS.sessions.restMs + GATEWAY_LIMITS.sessions.runtimeIdleMs + 1_000);
+  expect(() => house.hosts.map((host) => host.createSession({ cwd: "/work" }))).toThrow("Tenon is ending");
+});
+
+test("a turn goes on without its client, and keeps its session from resting and the gateway from being idle", async () => {
+  await using house = new House();
+  const { world, sessions } = house;
+  const access = await house.access();
+  expect(sessions.isIdle.value).toBe(false);
+  const { session } = await access.create(REQUEST, {});
+  house.hold();
+  const prompted = said(session, "hello");
+  await access.leave(session);
+  access.shared.closed();
+  await world.advance(GATEWAY_LIMITS.sessions.restMs * 2);
+  expect(sessions.stateOf("me", session.id)).toBe("running");
+  expect(sessions.isIdle.value).toBe(false);
+  house.release();
+  expect(await prompted).toBe("end_turn");
+  expect(sessions.isIdle.value).toBe(true);
+  await world.advance(GATEWAY_LIMITS.sessions.restMs + 1_000);
+  expect(sessions.stateOf("me", session.id)).toBe("resting");
+});
+
+test("while the gateway stops nothing is begun, and turns that end in time are waited for", async () => {
+  await using house = new House();
+  const access = await house.access();
+  const { session } = await access.create(REQUEST, {});
+  house.hold();
+  const prompted = said(session, "hello");
+  const drained = house.sessions.drain(30_000);
+  await house.world.advance(1_000);
+  let isAnswered = false;
+  const late = [access.create(REQUEST, {}), said(session, "more")];
+  for (const begun of late) begun.then(() => (isAnswered = true)).catch(() => (isAnswered = true));
+  house.release();
+  expect(await prompted).toBe("end_turn");
+  await drained;
+  expect(isAnswered).toBe(false);
+  expect(house.sessions.open()).toEqual([]);
+});
+
+test("clients of a session, sessions of an account: one more than allowed is refused", async () => {
+  await using house = new House();
+  const first = await house.access();
+  const { session } = await first.create(REQUEST, {});
+  const request = { ...REQUEST, id: session.id };
+  for (let count = 1; count < GATEWAY_LIMITS.sessions.clientsPerSession; count++) {
+    await (await house.access()).load(request, LOAD);
+  }
+  await expect((await house.access()).load(request, LOAD)).rejects.toMatchObject({ code: "access.limited" });
+  for (let count = 1; count < GATEWAY_LIMITS.sessions.perAccount; count++) await first.create(REQUEST, {});
+  await expect(first.create(REQUEST, {})).rejects.toMatchObject({ code: "access.limited" });
+  const other = await house.access({ account: "other" });
+  expect((await other.create(REQUEST, {})).session.id).not.toBe("");
+});
+
+test("the sessions of another account do not exist", async () => {
+  await using house = new House();
+  const mine = await house.access();
+  const { session } = await mine.create(REQUEST, {});
+  await said(session, "hello");
+  const other = await house.access({ account: "other" });
+  const missing = { code: "session.not_found" };
+  const { id } = session;
+  expect((await other.list({})).sessions).toEqual([]);
+  expect((await mine.list({})).sessions).toHaveLength(1);
+  await expect(other.load({ ...REQUEST, id }, LOAD)).rejects.toMatchObject(missing);
+  await expect(other.fork({ ...REQUEST, id })).rejects.toMatchObject(missing);
+  await expect(other.setTitle(id, "x")).rejects.toMatchObject(missing);
+  await expect(other.statusOf(id)).rejects.toMatchObject(missing);
+  await expect(other.records(id, 0, 10)).rejects.toMatchObject(missing);
+  expect(() => other.peek(id)).toThrow("there is no open session");
+  await other.delete(id);
+  expect(house.sessions.find("me", id)).toBeDefined();
+  expect(house.opened.map(({ stateDir }) => stateDir)).toEqual([STATE]);
+});
+
+test("a session has the environment of its client, which is in memory only and only of this machine's", async () => {
+  await using house = new House();
+  const env = { PATH: "/client", KEY: "canary-8c1", HOME: "/elsewhere", TENON_HOME: "/elsewhere" };
+  const near = await house.access({}, { env });
+  await near.create(REQUEST, {});
+  await near.create(REQUEST, {});
+  await (await house.access({ isLocal: false, tokenId: "t" }, { env })).create(REQUEST, {});
+  expect(house.opened.map((place) => place.env)).toEqual([
+    { PATH: "/client", KEY: "canary-8c1", HOME: "/home" },
+    undefined,
+  ]);
+  await expect(house.access({}, { env: { A: 1 } })).rejects.toMatchObject({ code: "session.invalid_request" });
+  expect(sessionEnvironment({ USER: "me", OPENAI_API_KEY: "own" }, { LANG: "C" })).toEqual({ USER: "me", LANG: "C" });
+  expect(JSON.stringify(house.world.logEntries)).not.toContain("canary");
+});
+
+test("a client of another machine starts no program here and leads to no private address", async () => {
+  await using house = new House();
+  const servers = [
+    { kind: "stdio", name: "run", command: "rm", args: [], env: {} },
+    { kind: "http", name: "near", url: "http://127.0.0.1:1/mcp", headers: {} },
+    { kind: "http", name: "inside", url: "https://10.0.0.1/mcp", headers: {} },
+  ] as const;
+  const far = await house.access({ isLocal: false, tokenId: "t" });
+  const { session } = await far.create({ cwd: "/work", servers }, {});
+  expect(session.servers.map(({ name, state }) => [name, state])).toEqual(
+    ["run", "near", "inside"].map((name) => [name, "failed"]),
+  );
+  expect(house.world.children).toEqual([]);
+});
+
+test("an id that a client promised is its session; a forged identity is a new one, and written down", async () => {
+  await using house = new House();
+  const one = await house.access();
+  const meta = { id: "01a1e424-af94-758a-88b5-5e6b6b6dd0ad" };
+  const both = await Promise.all([one.create(REQUEST, meta), one.create(REQUEST, meta)]);
+  expect(both.map(({ session }) => session.id)).toEqual([meta.id, meta.id]);
+  expect(house.sessions.open()).toHaveLength(1);
+  await expect(one.create(REQUEST, { id: "short" })).rejects.toMatchObject({ code: "session.invalid_request" });
+  const two = await house.access({}, { client: { name: "two", id: one.client.client, key: "guess" } });
+  expect(two.client.client).not.toBe(one.client.client);
+  expect(house.written).toMatchObject([{ event: "denied", reason: "forged client id" }]);
+  await expect(two.create(REQUEST, meta)).rejects.toMatchObject({ code: "session.invalid_request" });
+  await expect(two.create({ cwd: "/nowhere" }, {})).rejects.toThrow("/nowhere is not there");
+  const rooted = await house.access({}, {}, ["/elsewhere"]);
+  await expect(rooted.create(REQUEST, {})).rejects.toThrow("sessions may be in /elsewhere");
+});
+
+test("servers of several clients are one set, and the same ones again change nothing", async () => {
+  await using house = new House();
+  const access = await house.access();
+  const server = (name: string) => ({ kind: "stdio", name, command: "/bin/none", args: [], env: {} }) as const;
+  const { session } = await access.create({ cwd: "/work", servers: [server("a")] }, {});
+  const request = (...names: string[]) => ({ ...REQUEST, id: session.id, servers: names.map(server) });
+  const names = () => session.servers.map(({ name }) => name);
+  await access.load(request("b"), LOAD);
+  expect(names()).toEqual(["a", "b"]);
+  const { children } = house.world;
+  const before = children.length;
+  await access.load(request("a", "b"), LOAD);
+  await access.load(request(), LOAD);
+  expect(names()).toEqual(["a", "b"]);
+  expect(children).toHaveLength(before);
+});
