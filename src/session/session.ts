@@ -390,7 +390,7 @@ export class Session implements AsyncDisposable {
 
   /** Another owner has the session: nothing is recorded here any more, and nothing goes on. */
   #supersede(reason: TenonError): void {
-    this.#journal.seal();
+    this.#journal.seal(reason);
     if (this.#closing) return;
     this.#events.notice("error", `This session ends here: ${reason.message}`);
     const closing = this.#close(LIMITS.closeGrace, reason);

@@ -1,6 +1,35 @@
-// Requirements of the gateway: G15x clients of a session, G2xx turns that go on, G3xx who gets in, and the server; G40x the translator; G45x the terminal, lists and notices.
+// Requirements of the gateway: G10x stored sessions and their log, G15x clients of a session, G2xx turns that go on, G3xx who gets in, and the server; G40x the translator; G45x the terminal, lists and notices.
 
 export const GATEWAY_REQUIREMENTS = [
+  // G100 to G149: the store of sessions, and the log that clients follow.
+  {
+    id: "G100",
+    text: "records of a session count from 1 without a gap; they are read in order from any number on, also while they are written",
+  },
+  {
+    id: "G101",
+    text: "a session has one owner; another gets it once that one has released it or is dead, under a higher epoch; appends of an owner that was superseded are refused, and it is told",
+  },
+  {
+    id: "G102",
+    text: "sessions are copied, removed, titled and listed through one store, with the results they keep; turns of clients that were left open are found",
+  },
+  {
+    id: "G103",
+    text: "damage to a stored session costs what follows it, is told, and does not keep the session from being read and written on",
+  },
+  {
+    id: "G104",
+    text: "a client follows a session from any record on: what is stored, then what happens, without a gap or a repeat, the same events as live readers; a number beyond the log is refused",
+  },
+  {
+    id: "G105",
+    text: "a follower that does not read holds no turn up and has no queue; it goes on from the store where it was, and long media are read one by one",
+  },
+  {
+    id: "G106",
+    text: "under random schedules of appends, followers, crashes, takeovers and failing disks no follower has a gap or a repeat, and no call has two outcomes",
+  },
   // G150 to G199: many clients, their questions and their prompts.
   {
     id: "G150",

@@ -1,7 +1,7 @@
 // The session's journal: records in order, each with its number, durable before the client hears of what it records.
 
 import { createHash } from "node:crypto";
-import { messageOf } from "../../base/errors.js";
+import { messageOf, type TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
@@ -71,7 +71,7 @@ export class Journal {
   readonly #blobs: BlobWriter;
   #seq: number;
   #pending: readonly JournalEntry[];
-  #isSealed = false;
+  #sealed: { readonly reason: TenonError | undefined } | undefined;
   /** Resolves once what was appended so far is durable. */
   #held: Promise<void> | undefined;
 
@@ -90,7 +90,7 @@ export class Journal {
 
   /** One write for all of them. */
   append(...entries: readonly JournalEntry[]): void {
-    if (this.#isSealed) return;
+    if (this.#sealed) return;
     const { sink, listener } = this.#options;
     const lines: StoredLine[] = [];
     for (const entry of this.#pending.length === 0 ? entries : [...this.#pending, ...entries]) {
@@ -106,7 +106,7 @@ export class Journal {
 
   /** At the end of a turn: what was acknowledged must survive the machine, not only the process. */
   sync(): void {
-    if (!this.#isSealed) this.#hold(this.#options.sink.sync());
+    if (!this.#sealed) this.#hold(this.#options.sink.sync());
   }
 
   /** Undefined when all so far is durable, as it always is with files. Rejects with `session.superseded`. */
@@ -116,21 +116,25 @@ export class Journal {
 
   /** Throws `session.not_recorded` when something is not written, after one more attempt, and `session.superseded`. */
   assertWritten(): void {
-    if (this.#isSealed) return;
+    if (this.#sealed?.reason) throw this.#sealed.reason;
+    if (this.#sealed) return;
     this.#options.sink.assertWritten();
     this.#options.listener?.wake();
   }
 
+  /** Never rejects: of a session that another owner has, nothing is left to be recorded here. */
   close(): Promise<void> | undefined {
     if (this.#options.sink.isTouched) this.append({ kind: "closed" });
     this.sync();
-    return this.#isSealed ? undefined : this.#held;
+    return this.#held?.catch((error: unknown) => {
+      this.#options.world.log.warn("journal.not_closed", { error: messageOf(error) });
+    });
   }
 
-  /** Stops recording: the next load finds the running turn as it is now. */
-  seal(): void {
+  /** Stops recording: the next load finds the running turn as it is now. `reason`: what `assertWritten` throws from now on. */
+  seal(reason?: TenonError): void {
     this.sync();
-    this.#isSealed = true;
+    this.#sealed = { reason };
   }
 
   #hold(held: Promise<void> | undefined): void {

@@ -66,6 +66,8 @@ export class SessionLog {
   }
 
   add(entry: JournalEntry, seq: number, bytes: number): void {
+    // Long parts of it have records of their own, which come before it.
+    for (let part = this.#seq + 1; part < seq && this.#isFollowed; part += 1) this.#push(nothingAt(part), 0);
     this.#seq = seq;
     if (entry.kind === "prompt") this.#turnStarts.push(seq);
     if (!this.#isFollowed && (entry.kind === "text" || entry.kind === "thought")) return;
@@ -227,6 +229,10 @@ class StoredReader {
     const text = `record ${this.#at + 1} of session "${owned.id}" cannot be read: ${first ? "it is missing" : "the log ends before it"}`;
     throw new TenonError("store.unavailable", text);
   }
+}
+
+function nothingAt(seq: number): LogItem {
+  return { kind: "record", seq, events: [] };
 }
 
 function isShown(record: StoredRecord): record is Exclude<StoredRecord, { kind: "strange" | "blob" | "reopened" }> {

@@ -2,7 +2,7 @@
 import { join, resolve } from "node:path";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { isSessionId, type SessionId } from "../../base/id.js";
-import { type FileLock, tryFileLock } from "../../base/io/file-lock.js";
+import { type FileLock, type LockWorld, tryFileLock } from "../../base/io/file-lock.js";
 import { defined } from "../../base/json/defined.js";
 import { LineSplitter } from "../../base/json/ndjson.js";
 import type { World } from "../../base/ports/world.js";
@@ -38,6 +38,9 @@ const EXTENSION = ".ndjson";
 /** Room for the record that says that a session was closed. */
 const LAST_LINE_BYTES = 256;
 
+/** The part of a World that the store needs. */
+export type StoreWorld = LockWorld & Pick<World, "now" | "monotonicMs">;
+
 /** A line of a journal at which reading may begin: all records up to `seq` lie before it. */
 interface Place {
   readonly start: number;
@@ -45,12 +48,12 @@ interface Place {
 }
 
 export class FileSessionStore implements SessionStore {
-  readonly #world: World;
+  readonly #world: StoreWorld;
   readonly #stateDir: string;
   /** By session, in the order of the file. The ones used last come last. */
   readonly #places = new Map<string, Place[]>();
 
-  constructor(world: World, stateDir: string) {
+  constructor(world: StoreWorld, stateDir: string) {
     this.#world = world;
     this.#stateDir = stateDir;
   }
@@ -342,7 +345,7 @@ export function givenTitle(words: string): string {
 type Listed = Pick<SessionSummary, "id" | "updatedMs">;
 
 /** Sessions in which nothing was said are left out. */
-async function listSessions(world: World, folder: string, request: ListRequest): Promise<SessionPage> {
+async function listSessions(world: StoreWorld, folder: string, request: ListRequest): Promise<SessionPage> {
   const { cwd, label, cursor, pageSize = SESSION_LIMITS.journal.pageSize } = request;
   const after = cursor === undefined ? undefined : readCursor(cursor);
   const files = await world.files.list(folder);
@@ -375,7 +378,7 @@ function byAge(one: Listed, other: Listed): number {
 }
 
 async function summaryOf(
-  world: World,
+  world: StoreWorld,
   folder: string,
   { id, updatedMs, isTitled }: Listed & { readonly isTitled: boolean },
 ): Promise<SessionSummary | undefined> {
