@@ -1,5 +1,6 @@
 // The server of a gateway with a small agent behind it: both transports, access, limits, and what is left behind.
-import { readdirSync, readFileSync } from "node:fs";
+import { generateKeyPairSync } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { agent, client, methods } from "@agentclientprotocol/sdk";
 import { createHttpStream } from "@agentclientprotocol/sdk/experimental/http-client";
@@ -10,11 +11,12 @@ import {
   type GatewayServerOptions,
   loadGatewayServer,
   type NewToken,
+  SharedMessage,
 } from "../../src/gateway/index.js";
 import { nodeWorld } from "../../src/index.js";
 import { cleanEnv, TemporaryFolder } from "../scenarios/agent.js";
 import { ATTACKS, type Target } from "../scenarios/gateway/attacks.js";
-import { send, WireClient } from "../scenarios/gateway/wire-client.js";
+import { dial, send, untilEnd, WireClient } from "../scenarios/gateway/wire-client.js";
 import { scenario } from "../scenarios/scenario.js";
 
 const QUIET = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -44,6 +46,24 @@ class EchoAgent {
       .connect(stream);
   };
 }
+
+/** Of nobody: made for these tests, signed by itself, good from 15 November 2026 for a hundred years. */
+const KEY = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgdB5hETE6x7yXewfx
+wPaO6aVXRgCYpPKsw4xPBKzfQ96hRANCAARH6u6aL4PJVUO/X0LVfvrDMfI6piyH
+KcLwwb2E80mToPqBA1w1CA00ru6PqUMcexIJ6qOdcuWsuQgVnxtIaFWV
+-----END PRIVATE KEY-----`;
+const CERTIFICATE = `-----BEGIN CERTIFICATE-----
+MIIBmjCCAUGgAwIBAgIUUMhiwy11sFCWVv98/mu8MFdEWQwwCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTExNTA0MzkyNVoYDzIxMjYxMDIy
+MDQzOTI1WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAARH6u6aL4PJVUO/X0LVfvrDMfI6piyHKcLwwb2E80mToPqBA1w1CA00
+ru6PqUMcexIJ6qOdcuWsuQgVnxtIaFWVo28wbTAdBgNVHQ4EFgQUoGRGs1Nr4VYH
+lvmzxsAWmTbliq8wHwYDVR0jBBgwFoAUoGRGs1Nr4VYHlvmzxsAWmTbliq8wDwYD
+VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
+zj0EAwIDRwAwRAIgHO6Rtum4FIrH2SD+rIccNB3EKsCKBDrTsnYzcOtE4b4CIB76
+bU2kO0dXXWL3Gnadx/ZQ3U9RW+PtizME0HuekIVh
+-----END CERTIFICATE-----`;
 
 interface Running extends AsyncDisposable {
   readonly gateway: Gateway;
@@ -169,3 +189,103 @@ scenario(
   },
   { platform: "linux", timeoutMs: 60_000 },
 );
+
+scenario(
+  ["G310", "G300"],
+  "a gateway listens with TLS, and not at all where its certificate, its socket or its port are not in order",
+  async () => {
+    using home = new TemporaryFolder();
+    const at = (name: string) => join(home.path, name);
+    const files = { certificate: at("cert.pem"), key: at("key.pem") };
+    writeFileSync(files.certificate, CERTIFICATE);
+    writeFileSync(files.key, KEY);
+    const other = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({
+      type: "pkcs8",
+      format: "pem",
+    });
+    writeFileSync(at("other.pem"), other);
+    writeFileSync(at("text.pem"), "no certificate");
+    const { startGateway, openAccess } = await loadGatewayServer();
+    const world = nodeWorld({ env: cleanEnv(home.path), log: QUIET });
+    await using access = await openAccess(world, home.path);
+    const start = (listen: GatewayServerOptions["listen"], now = Date.UTC(2030)) =>
+      startGateway({ world: { ...world, now: () => now }, listen, access, connect: new EchoAgent().connect });
+    const tcp = { kind: "tcp", host: "127.0.0.1", port: 0 } as const;
+    const secure = { ...tcp, tls: files };
+    await using gateway = await start([secure, { kind: "socket", path: at("run/gateway.sock") }]);
+    const port = Number(gateway.addresses[0]?.split(":")[1]);
+    const { token } = await access.tokens.file.create({ name: "tls", expiresInMs: Number.POSITIVE_INFINITY });
+    await access.tokens.ready();
+    const client = await WireClient.open(`wss://127.0.0.1:${port}/acp`, { authorization: `Bearer ${token}` });
+    expect((await client.initialize()).result).toMatchObject({ protocolVersion: 1 });
+    await client.close();
+    const plain = await dial({ host: "127.0.0.1", port });
+    plain.write("GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+    expect(await untilEnd(plain)).not.toContain("ok");
+
+    mkdirSync(at("open"), { mode: 0o755 });
+    mkdirSync(at("real"), { mode: 0o700 });
+    symlinkSync(at("real"), at("linked"));
+    mkdirSync(at("occupied"), { mode: 0o700 });
+    writeFileSync(at("occupied/gateway.sock"), "a file");
+    const socket = (path: string) => [{ kind: "socket", path: at(path) } as const];
+    const refused: readonly (readonly [GatewayServerOptions["listen"], string, RegExp, number?])[] = [
+      [[{ ...tcp, tls: { ...files, key: at("none.pem") } }], "config.unreadable", /none\.pem/u],
+      [[{ ...tcp, tls: { ...files, certificate: at("text.pem") } }], "config.invalid", /holds no certificate/u],
+      [[{ ...tcp, tls: { ...files, key: at("text.pem") } }], "config.invalid", /holds no private key/u],
+      [[{ ...tcp, tls: { ...files, key: at("other.pem") } }], "config.invalid", /is not the key of/u],
+      [[secure], "config.invalid", /expired on/u, Date.UTC(2200)],
+      [[secure], "config.invalid", /is not valid before/u, Date.UTC(2020)],
+      [[{ ...tcp, host: "0.0.0.0" }], "usage.invalid", /without TLS/u],
+      [[{ ...tcp, port }], "gateway.not_started", new RegExp(`process ${process.pid}`, "u")],
+      [socket("run/gateway.sock"), "gateway.not_started", new RegExp(`process ${process.pid}`, "u")],
+      [socket("open/gateway.sock"), "gateway.not_started", /open to other users/u],
+      [socket("linked/gateway.sock"), "gateway.not_started", /is a link/u],
+      [socket("occupied/gateway.sock"), "gateway.not_started", /is a file/u],
+    ];
+    for (const [listen, code, message, now] of refused) {
+      // What comes before it in the list is not left listening.
+      const free = { kind: "socket", path: at("free/gateway.sock") } as const;
+      const starting = start([free, ...listen], now);
+      await expect(starting, String(message)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+      expect(existsSync(free.path)).toBe(false);
+    }
+    const insecure = await start([{ ...tcp, host: "0.0.0.0", isInsecure: true }, ...socket("free/gateway.sock")]);
+    await insecure[Symbol.asyncDispose]();
+    expect(existsSync(at("free/gateway.sock"))).toBe(false);
+    expect(readFileSync(at("occupied/gateway.sock"), "utf8")).toBe("a file");
+  },
+  { platform: "linux" },
+);
+
+scenario(["G306"], "a client that reads nothing delays nobody", async () => {
+  const slowed: number[] = [];
+  let isHeld = 0;
+  await using place = await running({
+    connect: (_principal, stream) => {
+      const update = new SharedMessage({ jsonrpc: "2.0", method: "x", params: { text: "x".repeat(200_000) } });
+      const index = slowed.push(0) - 1;
+      const pump = async () => {
+        for (let count = 0; count < 100; count++) {
+          isHeld += 1;
+          await stream.sendShared(update);
+          isHeld -= 1;
+          slowed[index] = count + 1;
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+      };
+      pump().catch(() => {});
+    },
+  });
+  const authorization = `Bearer ${await place.token("t")}`;
+  const slow = await WireClient.open(`ws://127.0.0.1:${place.port}/acp`, { authorization });
+  slow.web.pause();
+  const quick = await WireClient.open(`ws://127.0.0.1:${place.port}/acp`, { authorization });
+  await quick.next(() => quick.received.length === 100);
+  expect(slowed[1]).toBe(100);
+  expect(slowed[0]).toBeLessThan(100);
+  expect(isHeld).toBe(1);
+  await quick.close();
+  slow.web.terminate();
+  await slow.ended;
+});
