@@ -16,7 +16,7 @@ const PREFIX = "tng_";
 export interface NewToken {
   readonly name: string;
   readonly account?: string;
-  /** `read` unless given. */
+  /** Besides `read`, which every token has. */
   readonly scopes?: readonly Scope[];
   /** Undefined: 90 days. Infinity: never. */
   readonly expiresInMs?: number;
@@ -53,7 +53,8 @@ export class TokenFile {
       id: Buffer.from(this.#world.randomBytes(6)).toString("hex"),
       name,
       account,
-      scopes: SCOPES.filter((scope) => scopes.includes(scope)),
+      // Without `read` a client could not even begin.
+      scopes: SCOPES.filter((scope) => scope === "read" || scopes.includes(scope)),
       createdAt: nowMs,
       ...defined({ expiresAt: Number.isFinite(expiresInMs) ? nowMs + expiresInMs : undefined }),
       hash: hashOf(token),

@@ -10,6 +10,8 @@ export interface Target extends Place {
   /** Good for `read` and `prompt` of the account `me` unless said otherwise. */
   token(more?: { scopes?: readonly Scope[]; account?: string; expiresInMs?: number }): Promise<string>;
   revoke(token: string): Promise<void>;
+  /** The root that sessions may be in, with a link `out` that leads out of it; only where there are sessions. */
+  readonly root?: string;
 }
 
 export interface Attack {
@@ -360,4 +362,135 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     },
     logged: /"reason":"unknown_path","remote":"ADDRESS"/u,
   },
+  "another account's sessions": {
+    needsSessions: true,
+    run: async (target, from) => {
+      const owner = await opened(target, from);
+      const made = await owner.request("session/new", { cwd: target.root, mcpServers: [] });
+      const sessionId = String(made.result?.["sessionId"]);
+      const token = await target.token({ account: "thief", scopes: ["read", "prompt", "approve", "tools"] });
+      const thief = await WireClient.open(url(target), bearer(token), from);
+      await thief.initialize();
+      const params = { sessionId, cwd: target.root, mcpServers: [], prompt: [{ type: "text", text: "hello" }] };
+      const more = {
+        modeId: "auto",
+        title: "mine",
+        after: 0,
+        questionId: "q",
+        answer: "once",
+        configId: "mode",
+        value: "x",
+      };
+      const methods = [
+        "load",
+        "resume",
+        "prompt",
+        "fork",
+        "set_mode",
+        "set_title",
+        "status",
+        "set_config_option",
+        "delete",
+      ];
+      for (const method of [...methods.map((name) => `session/${name}`), ...OWN_SESSION_METHODS]) {
+        const { error } = await thief.request(method, { ...params, ...more });
+        assert.equal(error?.code, -32002, `${method}: ${JSON.stringify(error)}`);
+      }
+      const { result } = await thief.request("session/list", {});
+      assert.deepEqual(result?.["sessions"], []);
+      const view = await owner.request("_tenon/session/view", { sessionId });
+      assert.equal(view.error, undefined);
+      await Promise.all([thief.close(), owner.close()]);
+    },
+    logged: /"event":"connected","account":"thief"/u,
+  },
+  "a forged client id": {
+    needsSessions: true,
+    run: async (target, from) => {
+      const victim = clientOf(
+        await (await WireClient.open(url(target), bearer(await target.token()), from)).initialize(),
+      );
+      for (const key of [undefined, "", "x".repeat(43), victim.key.slice(1)]) {
+        const forger = await WireClient.open(url(target), bearer(await target.token()), from);
+        const forged = clientOf(await forger.initialize({ tenon: { client: { name: "me too", id: victim.id, key } } }));
+        assert.notEqual(forged.id, victim.id);
+        await forger.close();
+      }
+    },
+    logged: /forged client id/u,
+  },
+  "directories outside of the root": {
+    needsSessions: true,
+    run: async (target, from) => {
+      const client = await opened(target, from);
+      const root = target.root ?? "";
+      for (const cwd of [`${root}/out`, `${root}/..`, "/", `${root}2`, `${root}/out/../..`, `${root}/none`]) {
+        const { error } = await client.request("session/new", { cwd, mcpServers: [] });
+        assert.equal(error?.code, -32602, cwd);
+      }
+      const additionalDirectories = [`${root}/out`];
+      const { error } = await client.request("session/new", { cwd: root, mcpServers: [], additionalDirectories });
+      assert.equal(error?.code, -32602);
+      await client.close();
+    },
+    logged: /"event":"connected".*"remote":"ADDRESS"/u,
+  },
+  "each method with each scope": {
+    needsSessions: true,
+    run: async (target, from) => {
+      for (const scope of SCOPES) {
+        const client = await opened(target, from, ["read", scope]);
+        for (const [method, needed] of Object.entries(METHOD_SCOPES)) {
+          if (scope === "admin" && method === "_tenon/gateway/stop") continue;
+          const { error } = await client.request(method, { sessionId: "none", action: "list" });
+          const isDenied = error?.code === -32003;
+          assert.equal(
+            isDenied,
+            needed !== "read" && needed !== scope,
+            `${method} with ${scope}: ${JSON.stringify(error)}`,
+          );
+          if (isDenied) assert.match(String(error?.message), new RegExp(`"${needed}"`, "u"));
+        }
+        await client.close();
+      }
+    },
+    logged: /"event":"denied".*"method":"_tenon\/gateway\/stop"/u,
+  },
 };
+
+const SCOPES: readonly Scope[] = ["read", "prompt", "approve", "tools", "admin"];
+
+const OWN_SESSION_METHODS = [
+  ...["_tenon/session/view", "_tenon/session/records", "_tenon/question/answer", "_tenon/session/set_mcp_servers"],
+  "_tenon/mcp/status",
+];
+
+const METHOD_SCOPES: Readonly<Record<string, Scope>> = {
+  "session/list": "read",
+  "session/load": "read",
+  "session/resume": "read",
+  "session/close": "read",
+  "session/status": "read",
+  "_tenon/session/view": "read",
+  "_tenon/session/records": "read",
+  "_tenon/gateway/status": "read",
+  "_tenon/gateway/watch": "read",
+  "session/new": "prompt",
+  "session/prompt": "prompt",
+  "session/fork": "prompt",
+  "session/set_mode": "prompt",
+  "session/set_config_option": "prompt",
+  "session/set_title": "prompt",
+  "session/delete": "prompt",
+  "_tenon/question/answer": "approve",
+  "_tenon/session/set_mcp_servers": "tools",
+  "_tenon/gateway/tokens": "admin",
+  "_tenon/gateway/stop": "admin",
+  "_tenon/invented": "admin",
+};
+
+function clientOf({ result }: Frame): { readonly id: string; readonly key: string } {
+  const found = JSON.stringify(result).match(/"client":\{"id":"([^"]+)","key":"([^"]+)"\}/u);
+  assert.ok(found?.[1] && found[2], `no client in ${JSON.stringify(result)}`);
+  return { id: found[1], key: found[2] };
+}

@@ -1,0 +1,155 @@
+// Attacks on `tenon gateway run` as it is installed: no effect, no leak, and each is written down.
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { expect } from "vitest";
+import { type NewToken, TokenFile } from "../../src/gateway/index.js";
+import { nodeWorld } from "../../src/index.js";
+import { cleanEnv, TemporaryFolder } from "./agent.js";
+import { ATTACKS, type Target } from "./gateway/attacks.js";
+import { send, WireClient } from "./gateway/wire-client.js";
+import { agentNode, TENON } from "./peers.js";
+import { runCommand } from "./run-command.js";
+import { scenario } from "./scenario.js";
+
+class RunningGateway {
+  readonly #child: ChildProcess;
+  output = "";
+
+  constructor(home: TemporaryFolder, words: readonly string[]) {
+    const env = cleanEnv(home.path, { TENON_LOG: "debug", GATEWAY_CANARY: "canary-of-the-gateway" });
+    this.#child = spawn(agentNode(), [TENON, "gateway", "run", ...words], { env, cwd: home.path });
+    for (const stream of [this.#child.stdout, this.#child.stderr])
+      stream?.on("data", (chunk: Buffer) => (this.output += chunk.toString()));
+  }
+
+  async port(): Promise<number> {
+    await expect.poll(() => this.output, { timeout: 15_000 }).toMatch(/127\.0\.0\.1:\d+/u);
+    return Number(/127\.0\.0\.1:(\d+)/u.exec(this.output)?.[1]);
+  }
+
+  async stop(): Promise<number | null> {
+    const ended = new Promise<number | null>((resolve) => this.#child.once("exit", resolve));
+    this.#child.kill("SIGTERM");
+    return await ended;
+  }
+}
+
+/** Tokens made and revoked by another process than the gateway's. */
+function tokensOf(home: TemporaryFolder, at: { readonly host: string; readonly port: number }) {
+  const world = nodeWorld({ env: {} });
+  const file = new TokenFile(world, join(home.path, "state"));
+  const ids = new Map<string, string>();
+  const isTaken = async (token: string) => {
+    const from = `127.0.${2 + Math.floor(Math.random() * 200)}.${1 + Math.floor(Math.random() * 250)}`;
+    return (await send(at, { headers: { authorization: `Bearer ${token}` }, from })).status !== 401;
+  };
+  const create = async (more: Partial<NewToken>) => {
+    const { token, listed } = await file.create({ name: `t${ids.size}`, scopes: ["read", "prompt"], ...more });
+    ids.set(token, listed.id);
+    return token;
+  };
+  return {
+    all: () => [...ids.keys()],
+    token: async (more: Partial<NewToken> = {}) => {
+      const token = await create(more);
+      const known = more.expiresInMs === undefined ? token : await create({}); // made after it, so known after it
+      await expect.poll(() => isTaken(known), { interval: 10 }).toBe(true);
+      return token;
+    },
+    revoke: async (token: string) => {
+      await file.revoke(ids.get(token) ?? "");
+      await expect.poll(() => isTaken(token), { interval: 10 }).toBe(false);
+    },
+  };
+}
+
+function textsBelow(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => readFileSync(join(entry.parentPath, entry.name), "utf8"));
+}
+
+scenario(
+  ["G301", "G302", "G303", "G304", "G305", "G307", "G308", "G309", "G313"],
+  "attacks on a gateway: none has an effect, each is written down, no token or environment is kept",
+  async () => {
+    using home = new TemporaryFolder();
+    const root = join(home.path, "work");
+    mkdirSync(root);
+    mkdirSync(`${root}2`);
+    symlinkSync("/", join(root, "out"));
+    const gateway = new RunningGateway(home, ["--listen", "127.0.0.1:0", "--root", root, "--drain", "0s"]);
+    const at = { host: "127.0.0.1", port: await gateway.port() };
+    const socketPath = join(home.path, "state", "gateway", "gateway.sock");
+    const { all, ...tokens } = tokensOf(home, at);
+    const target: Target = { ...at, ...tokens, socketPath, root };
+    // A client of this machine may bring its environment; it is kept in memory only.
+    const local = await WireClient.open(`ws+unix:${socketPath}:/acp`);
+    const env = { PATH: process.env["PATH"] ?? "", TENON_CANARY: "canary-of-a-client" };
+    expect((await local.initialize({ tenon: { env } })).error).toBeUndefined();
+    const own = await local.request("session/new", { cwd: root, mcpServers: [] });
+    const prompt = [{ type: "text", text: "hello" }];
+    const ended = await local.request("session/prompt", { sessionId: own.result?.["sessionId"], prompt });
+    expect(ended.result).toMatchObject({ stopReason: "end_turn" });
+    const audit = () => readFileSync(join(home.path, "state", "gateway", "audit.ndjson"), "utf8");
+    for (const [index, [name, { run, logged }]] of Object.entries(ATTACKS).entries()) {
+      const from = `127.0.1.${index + 1}`;
+      await run(target, from).catch((cause: unknown) => {
+        throw new Error(`${name}: ${String(cause)}`, { cause });
+      });
+      const written = new RegExp(logged.source.replace("ADDRESS", from.replaceAll(".", "\\.")), "u");
+      await expect.poll(audit, { message: name }).toMatch(written);
+    }
+    // Two sessions: the one above, and the one whose owner another account tried to be.
+    const { result } = await local.request("session/list", {});
+    expect(result?.["sessions"]).toHaveLength(2);
+    expect(existsSync("/tmp/owned")).toBe(false);
+    await local.close();
+    expect(await gateway.stop()).toBe(0);
+    const kept = [...textsBelow(home.path), gateway.output];
+    for (const canary of [...all(), "env-canary-over-tcp", "canary-of-a-client", "canary-of-the-gateway"])
+      expect(kept.filter((text) => text.includes(canary.replace("tng_", ""))).length, canary).toBe(0);
+  },
+  { platform: "linux", timeoutMs: 90_000 },
+);
+
+scenario(["G302", "G312"], "tokens are created, listed and revoked from the command line", async () => {
+  using home = new TemporaryFolder();
+  const run = (...words: string[]) =>
+    runCommand(agentNode(), [TENON, "gateway", "token", ...words], { env: cleanEnv(home.path), cwd: home.path });
+  const made = await run("create", "phone", "--scopes", "approve");
+  const token = made.stdout.split("\n")[0] ?? "";
+  expect([made.code, token]).toEqual([0, expect.stringMatching(/^tng_[\w-]{43}$/u)]);
+  expect((await run("create", "phone")).code).toBe(2);
+  const listed: { tokens: object[] } = JSON.parse((await run("list", "--json")).stdout);
+  expect(listed.tokens).toMatchObject([{ name: "phone", account: "me", scopes: ["read", "approve"] }]);
+  expect((await run("revoke", "phone")).code).toBe(0);
+  expect((await run("revoke", "phone")).code).toBe(3);
+  expect(textsBelow(home.path).some((text) => text.includes(token.slice(4)))).toBe(false);
+});
+
+scenario(
+  ["G310"],
+  "a gateway that may not listen says why and exits: 3 for its files, 1 for what others have",
+  async () => {
+    using home = new TemporaryFolder();
+    const run = (...words: string[]) =>
+      runCommand(agentNode(), [TENON, "gateway", "run", ...words], { env: cleanEnv(home.path), cwd: home.path });
+    const tls = await run("--listen", "0.0.0.0:0", "--tls-cert", "none.pem", "--tls-key", "none.key");
+    expect([tls.code, tls.stderr]).toEqual([3, expect.stringContaining("none.pem")]);
+    const open = await run("--listen", "0.0.0.0:0");
+    expect([open.code, open.stderr]).toEqual([2, expect.stringContaining("--insecure-http")]);
+    mkdirSync(join(home.path, "foreign"), { mode: 0o777 });
+    const foreign = await run("--socket", join(home.path, "foreign", "s.sock"));
+    expect([foreign.code, foreign.stderr]).toEqual([1, expect.stringContaining("foreign")]);
+    expect(readdirSync(join(home.path, "foreign"))).toEqual([]);
+    const gateway = new RunningGateway(home, ["--listen", "127.0.0.1:0"]);
+    const taken = await run("--socket", join(home.path, "other.sock"), "--listen", `127.0.0.1:${await gateway.port()}`);
+    expect([taken.code, taken.stderr]).toEqual([1, expect.stringMatching(/process \d+/u)]);
+    const second = await run();
+    expect([second.code, second.stderr]).toEqual([1, expect.stringMatching(/process \d+ listens at/u)]);
+    expect(await gateway.stop()).toBe(0);
+  },
+  { platform: "linux", timeoutMs: 60_000 },
+);
