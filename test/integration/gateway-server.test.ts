@@ -11,7 +11,6 @@ import {
   type GatewayServerOptions,
   loadGatewayServer,
   type NewToken,
-  SharedMessage,
 } from "../../src/gateway/index.js";
 import { nodeWorld } from "../../src/index.js";
 import { cleanEnv, TemporaryFolder } from "../scenarios/agent.js";
@@ -258,12 +257,16 @@ scenario(
   { platform: "linux" },
 );
 
+function shared(message: object) {
+  return { message, bytes: Buffer.from(JSON.stringify(message)) };
+}
+
 scenario(["G306"], "a client that reads nothing delays nobody", async () => {
   const slowed: number[] = [];
   let isHeld = 0;
   await using place = await running({
     connect: (_principal, stream) => {
-      const update = new SharedMessage({ jsonrpc: "2.0", method: "x", params: { text: "x".repeat(200_000) } });
+      const update = shared({ jsonrpc: "2.0", method: "x", params: { text: "x".repeat(200_000) } });
       const index = slowed.push(0) - 1;
       const pump = async () => {
         for (let count = 0; count < 100; count++) {

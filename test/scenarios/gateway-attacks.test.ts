@@ -101,9 +101,9 @@ scenario(
       const written = new RegExp(logged.source.replace("ADDRESS", from.replaceAll(".", "\\.")), "u");
       await expect.poll(audit, { message: name }).toMatch(written);
     }
-    // Two sessions: the one above, and the one whose owner another account tried to be.
+    // The one above, and no other with a prompt in it.
     const { result } = await local.request("session/list", {});
-    expect(result?.["sessions"]).toHaveLength(2);
+    expect(result?.["sessions"]).toHaveLength(1);
     expect(existsSync("/tmp/owned")).toBe(false);
     await local.close();
     expect(await gateway.stop()).toBe(0);

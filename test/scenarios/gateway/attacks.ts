@@ -381,21 +381,13 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
         configId: "mode",
         value: "x",
       };
-      const methods = [
-        "load",
-        "resume",
-        "prompt",
-        "fork",
-        "set_mode",
-        "set_title",
-        "status",
-        "set_config_option",
-        "delete",
-      ];
+      const methods = ["load", "resume", "prompt", "fork", "set_mode", "set_title", "status", "set_config_option"];
       for (const method of [...methods.map((name) => `session/${name}`), ...OWN_SESSION_METHODS]) {
         const { error } = await thief.request(method, { ...params, ...more });
         assert.equal(error?.code, -32002, `${method}: ${JSON.stringify(error)}`);
       }
+      // Deleting what does not exist is no error; it must not have been deleted.
+      await thief.request("session/delete", { sessionId });
       const { result } = await thief.request("session/list", {});
       assert.deepEqual(result?.["sessions"], []);
       const view = await owner.request("_tenon/session/view", { sessionId });
