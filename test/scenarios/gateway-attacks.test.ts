@@ -24,8 +24,12 @@ class RunningGateway {
   }
 
   async port(): Promise<number> {
-    await expect.poll(() => this.output, { timeout: 15_000 }).toMatch(/127\.0\.0\.1:\d+/u);
-    return Number(/127\.0\.0\.1:(\d+)/u.exec(this.output)?.[1]);
+    for (;;) {
+      const [, port] = /127\.0\.0\.1:(\d+)/u.exec(this.output) ?? [];
+      if (port !== undefined) return Number(port);
+      if (this.#child.exitCode !== null) throw new Error(this.output);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
   }
 
   async stop(): Promise<number | null> {

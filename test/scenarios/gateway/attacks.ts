@@ -10,8 +10,8 @@ export interface Target extends Place {
   /** Good for `read` and `prompt` of the account `me` unless said otherwise. */
   token(more?: { scopes?: readonly Scope[]; account?: string; expiresInMs?: number }): Promise<string>;
   revoke(token: string): Promise<void>;
-  /** The root that sessions may be in, with a link `out` that leads out of it; only where there are sessions. */
-  readonly root?: string;
+  /** The root that sessions may be in, with a link `out` that leads out of it. */
+  readonly root: string;
 }
 
 export interface Attack {
@@ -19,8 +19,6 @@ export interface Attack {
   run(target: Target, from: string): Promise<void>;
   /** In the audit file afterwards; `ADDRESS` stands for `from`. */
   readonly logged: RegExp;
-  /** It needs sessions behind the server. */
-  readonly needsSessions?: boolean;
 }
 
 const INITIALIZE = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: 1 } });
@@ -363,7 +361,6 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     logged: /"reason":"unknown_path","remote":"ADDRESS"/u,
   },
   "another account's sessions": {
-    needsSessions: true,
     run: async (target, from) => {
       const owner = await opened(target, from);
       const made = await owner.request("session/new", { cwd: target.root, mcpServers: [] });
@@ -397,7 +394,6 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     logged: /"event":"connected","account":"thief"/u,
   },
   "a forged client id": {
-    needsSessions: true,
     run: async (target, from) => {
       const victim = clientOf(
         await (await WireClient.open(url(target), bearer(await target.token()), from)).initialize(),
@@ -412,10 +408,9 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     logged: /forged client id/u,
   },
   "directories outside of the root": {
-    needsSessions: true,
     run: async (target, from) => {
       const client = await opened(target, from);
-      const root = target.root ?? "";
+      const { root } = target;
       for (const cwd of [`${root}/out`, `${root}/..`, "/", `${root}2`, `${root}/out/../..`, `${root}/none`]) {
         const { error } = await client.request("session/new", { cwd, mcpServers: [] });
         assert.equal(error?.code, -32602, cwd);
@@ -428,7 +423,6 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     logged: /"event":"connected".*"remote":"ADDRESS"/u,
   },
   "each method with each scope": {
-    needsSessions: true,
     run: async (target, from) => {
       for (const scope of SCOPES) {
         const client = await opened(target, from, ["read", scope]);
