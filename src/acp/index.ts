@@ -15,8 +15,8 @@ export { abilitiesOf, type SetupCommand } from "./capabilities.js";
 export { Front, type FrontOptions, type FrontStream, messageSink } from "./front.js";
 export { tenonMeta } from "./meta.js";
 export type { SharedMessage } from "./numbered.js";
-export type { McpStatus, ToolSummary } from "./sessions.js";
 export { EARLY_SETTINGS, settingsAnswer } from "./options.js";
+export type { McpStatus, ToolSummary } from "./sessions.js";
 export { noticeUpdates } from "./to-client.js";
 
 /** The agent itself, loaded on first use: it brings the SDK with it, which `initialize` must not wait for. */

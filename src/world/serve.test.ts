@@ -83,6 +83,17 @@ describe("serving", () => {
     expect(heard.refused).toEqual(["head_too_large", "malformed", "too_many", "too_slow"]);
   });
 
+  it("ends a body that takes too long", async () => {
+    const heard = handlers();
+    await using place = await serve(
+      { ...OPTIONS, requestMs: 400 },
+      { ...heard, onRequest: (request, response) => request.on("end", () => response.end()).resume() },
+    );
+    const head = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nsome";
+    expect(await answerTo(await dial(place.port), head)).toContain("408");
+    expect(heard.refused).toEqual(["too_slow"]);
+  });
+
   it("closes though an upgraded connection is held open", async () => {
     const place = await serve(OPTIONS, { ...handlers(), onUpgrade: () => {} });
     const socket = await dial(place.port);

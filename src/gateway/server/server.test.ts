@@ -116,6 +116,30 @@ describe("a WebSocket", () => {
       client.web.resume();
     }));
 
+  test("with a frame that never ends is gone likewise", () =>
+    inPlace(async (place) => {
+      const token = await place.token("t");
+      const socket = place.world.servers.connect("127.0.0.1:7000");
+      socket.on("error", () => {});
+      socket.resume();
+      const head = ["GET /acp HTTP/1.1", "Host: 127.0.0.1:7000", "Connection: Upgrade", "Upgrade: websocket"];
+      const key = ["Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="];
+      socket.write([...head, ...key, `Authorization: Bearer ${token}`, "", ""].join("\r\n"));
+      await place.world.settle();
+      const initialize = Buffer.from(
+        JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params: INITIALIZE }),
+      );
+      socket.write(Buffer.concat([Buffer.from([0x81, 0x80 | initialize.length, 0, 0, 0, 0]), initialize]));
+      socket.write(Buffer.from([0x81, 0xff, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0])); // 16 MB are announced
+      for (let round = 0; round < 3; round++) {
+        await place.world.settle();
+        expect(place.gateway.connectionCount).toBe(1);
+        socket.write("x");
+        await place.world.advance(GATEWAY_LIMITS.ping.everyMs);
+      }
+      expect(place.gateway.connectionCount).toBe(0);
+    }));
+
   test("answers what is no message with id null, and is closed at the twentieth", () =>
     inPlace(async (place) => {
       const client = await new Client(place, await place.token("t")).opened();
