@@ -433,3 +433,72 @@ test("settings that changed while there was no connection are told; those the ed
   expect(updates()).toHaveLength(2);
   await translator.close();
 });
+
+test("whatever the editor sends: nothing throws, and every request is answered once", async () => {
+  const methods = ["session/new", "session/load", "session/resume", "session/prompt", "session/close", "session/fork"];
+  const method = fc.constantFrom(
+    ...methods,
+    "initialize",
+    "session/cancel",
+    "$/cancel_request",
+    "session/delete",
+    "other",
+  );
+  const id = fc.oneof(fc.nat(3), fc.string({ maxLength: 3 }), fc.constant(null), fc.constant({}), fc.constant(true));
+  const fields = {
+    sessionId: fc.oneof(fc.constantFrom("a", "b"), fc.jsonValue()),
+    requestId: fc.nat(3),
+    _meta: fc.jsonValue(),
+  };
+  const params = fc.oneof(fc.jsonValue(), fc.record(fields, { requiredKeys: [] }));
+  const shape = { jsonrpc: fc.constantFrom("2.0", "2.0", "1"), id, method: fc.oneof(method, fc.jsonValue()), params };
+  const message = fc.record({ ...shape, result: fc.jsonValue() }, { requiredKeys: [] });
+  await fc.assert(
+    fc.asyncProperty(fc.array(message, { maxLength: 12 }), fc.nat(20), async (messages, cutAfter) => {
+      const world = fakeWorld();
+      let count = 0;
+      let cut = () => {};
+      // Answers everything, and loses the connection once.
+      const open: TranslatorOptions["open"] = async ({ onText, onClosed }) => {
+        cut = () => onClosed("cut");
+        const send = (text: string) => {
+          const asked: Message = JSON.parse(text);
+          if (asked.method === undefined || asked.id === undefined) return;
+          queueMicrotask(() =>
+            ++count === cutAfter ? cut() : onText(`{"jsonrpc":"2.0","id":${asked.id},"result":{}}`),
+          );
+        };
+        return { send, pendingBytes: 0, pause: () => {}, resume: () => {}, close: async () => cut() };
+      };
+      const sent: object[] = [];
+      const send = (one: object) => {
+        sent.push(one);
+        return undefined;
+      };
+      const common = { world, open, gatewayName: "odd", isLocal: true, initialize: INITIALIZE, notice: () => [] };
+      const translator = new Translator({ ...common, send });
+      translator.run();
+      for (const one of messages) {
+        const read: JsonObject = JSON.parse(JSON.stringify(one));
+        translator.hear(read);
+        await world.advance(1);
+      }
+      await world.advance(30_000);
+      const isId = (value: unknown) => value === null || typeof value === "string" || typeof value === "number";
+      const isRequest = (one: Partial<Record<string, unknown>>) =>
+        one["jsonrpc"] === "2.0" && typeof one["method"] === "string" && "id" in one && isId(one["id"]);
+      const isAnswered = (one: object) => isRequest(one) || !isQuiet(one);
+      expect(sent.filter((one) => "id" in one)).toHaveLength(messages.filter(isAnswered).length);
+      await translator.close();
+      expect(world.logEntries.filter(({ level }) => level === "error")).toEqual([]);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+/** Notifications and answers; anything else is refused. */
+function isQuiet(message: Partial<Record<string, unknown>>): boolean {
+  const { jsonrpc, method, id } = message;
+  if ("method" in message) return jsonrpc === "2.0" && typeof method === "string" && !("id" in message);
+  return "id" in message && (id === null || typeof id === "string" || typeof id === "number");
+}
