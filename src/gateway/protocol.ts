@@ -7,8 +7,6 @@ export type GatewayProtocol = 1;
 /** What a token allows; docs/reference/gateway.md has the methods of each. */
 export type Scope = "read" | "prompt" | "approve" | "tools" | "admin";
 
-export type ClientRole = "controller" | "observer";
-
 /** `resting`: stored, without servers or memory. `waiting`: for an answer to a question. */
 export type WireSessionState = "resting" | "idle" | "running" | "waiting";
 
