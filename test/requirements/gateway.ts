@@ -208,4 +208,5 @@ export const GATEWAY_REQUIREMENTS = [
   { id: "G356", text: "SIGTERM takes no more prompts and leaves what does not end in time to the next gateway" },
   { id: "G357", text: "ids of clients, roles, ids of sessions and directories are decided by the gateway" },
   { id: "G358", text: "a session that another process has open is refused, with the process and what to do" },
+  { id: "G359", text: "tenon gateway status and stop; a second gateway is refused; an idle one ends by itself if told to" },
 ] as const;

@@ -8,6 +8,7 @@ import { echoTool, scriptedServer } from "../../src/testing/index.js";
 import { cleanEnv, startTenon, TemporaryFolder } from "./agent.js";
 import { type Frame, WireClient } from "./gateway/wire-client.js";
 import { agentNode, TENON } from "./peers.js";
+import { runCommand } from "./run-command.js";
 import { scenario } from "./scenario.js";
 
 /** `tenon gateway run` in a home of its own. */
@@ -278,25 +279,21 @@ scenario(
   },
 );
 
-scenario(
-  ["G354"],
-  "one turn at a time: eight prompts wait in line, a ninth is refused, one is taken back",
-  async () => {
-    using home = new TemporaryFolder();
-    withServer(home);
-    await using gateway = await GatewayProcess.start(home);
-    const one = await gateway.client("one");
-    const { sessionId } = await one.request("session/new", { cwd: home.path, mcpServers: [] });
-    const first = one.prompt(sessionId, ECHO, "p0");
-    const question = await one.question();
-    const waiting = Array.from({ length: 8 }, (_, at) => one.prompt(sessionId, `hello ${at + 1}`, `p${at + 1}`));
-    await one.wire.next(() => one.updates.some(({ meta }) => "queued" in meta && meta["queued"] === 8));
-    expect(await one.prompt(sessionId, "too many", "p9")).toMatchObject({ error: { data: { code: "session.busy" } } });
-    await one.answer(question);
-    const ended = await Promise.all([first, ...waiting]);
-    expect(ended.map(({ result }) => tenon(result).turn)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
-  },
-);
+scenario(["G354"], "one turn at a time: eight prompts wait in line, a ninth is refused", async () => {
+  using home = new TemporaryFolder();
+  withServer(home);
+  await using gateway = await GatewayProcess.start(home);
+  const one = await gateway.client("one");
+  const { sessionId } = await one.request("session/new", { cwd: home.path, mcpServers: [] });
+  const first = one.prompt(sessionId, ECHO, "p0");
+  const question = await one.question();
+  const waiting = Array.from({ length: 8 }, (_, at) => one.prompt(sessionId, `hello ${at + 1}`, `p${at + 1}`));
+  await one.wire.next(() => one.updates.some(({ meta }) => "queued" in meta && meta["queued"] === 8));
+  expect(await one.prompt(sessionId, "too many", "p9")).toMatchObject({ error: { data: { code: "session.busy" } } });
+  await one.answer(question);
+  const ended = await Promise.all([first, ...waiting]);
+  expect(ended.map(({ result }) => tenon(result).turn)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+});
 
 scenario(
   ["G355"],
@@ -406,5 +403,38 @@ scenario(
     const busy = await one.wire.request("session/load", { sessionId, cwd: home.path, mcpServers: [] });
     expect(busy.error).toMatchObject({ data: { code: "session.busy", hint: expect.stringContaining("--gateway") } });
     expect(busy.error?.message).toMatch(/process \d+/u);
+  },
+);
+
+scenario(
+  ["G359"],
+  "status and stop tell of the gateway of this user; one that is idle for long enough ends by itself",
+  async () => {
+    using home = new TemporaryFolder();
+    const socket = ["--socket", join(home.path, "run", "g.sock")];
+    const tenonCommand = (...words: string[]) =>
+      runCommand(agentNode(), [TENON, "gateway", ...words, ...socket], { env: cleanEnv(home.path), cwd: home.path });
+    expect(await tenonCommand("status")).toMatchObject({ code: 1, stdout: expect.stringContaining("No gateway") });
+    expect(await tenonCommand("stop")).toMatchObject({ code: 0 });
+    {
+      await using gateway = await GatewayProcess.start(home);
+      const second = await tenonCommand("run");
+      expect(second).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/the gateway of process \d+ listens at/u),
+      });
+      const one = await gateway.client("one");
+      const { sessionId } = await one.request("session/new", { cwd: home.path, mcpServers: [] });
+      await one.prompt(sessionId, "hello", "p1");
+      const status = await tenonCommand("status", "--json");
+      expect(JSON.parse(status.stdout)).toMatchObject({ isRunning: true, sessions: { idle: 1 }, isDraining: false });
+      expect((await tenonCommand("status")).stdout).toMatch(/sessions +1 idle/u);
+      expect(await tenonCommand("stop", "--drain", "0")).toMatchObject({ code: 0, stdout: "The gateway has ended.\n" });
+      expect(await gateway.exited).toBe(0);
+    }
+    await using idle = await GatewayProcess.start(home, ["--idle-exit", "300ms"]);
+    const one = await idle.client("one");
+    await one.wire.close();
+    expect(await idle.exited).toBe(0);
   },
 );
