@@ -46,6 +46,7 @@ const IDLE_EXIT = "30m";
 
 export async function serveThroughGateway(serving: GatewayServing): Promise<Served> {
   const { stream, choice, stopping } = serving;
+  stopping.throwIfAborted();
   const world = nodeWorld({ log: chooseLog("warn") });
   const { stateDir } = possiblePaths(world.env);
   const common = commonOptions(serving, world);
