@@ -5,6 +5,7 @@ import { type ParseError, parse } from "jsonc-parser";
 import { describe, expect, test } from "vitest";
 import { LIMIT_FILES, limitsIn } from "../scripts/docs/limits-page.js";
 import { referencePages } from "../scripts/docs/pages.js";
+import { SESSION_METHODS } from "../src/acp/capabilities.js";
 import { TABLE } from "../src/cli/table.js";
 import { configFile } from "../src/config/layers/schema.js";
 import { scopesOf } from "../src/gateway/access/principal.js";
@@ -105,33 +106,36 @@ describe("docs/reference/gateway.md", () => {
   };
 
   test.each([
-    ["`initialize`", "InitializeMeta"],
-    ["Answer to `initialize`", "InitializeAnswerMeta", "GatewayCapability"],
-    ["`session/new`", "NewSessionMeta"],
-    ["`session/load` and `session/resume`", "JoinSessionMeta"],
-    ["Answers that open a session", "JoinAnswerMeta"],
-    ["`session/update`", "UpdateMeta"],
-    ["`session_info_update`", "SessionInfoMeta"],
-    ["`session/prompt`", "PromptMeta", "PromptAnswerMeta"],
-    ["Questions", "QuestionMeta"],
-    ["`session/list`", "ListedSessionMeta"],
-    ["The view of a session", "SessionView"],
-    ["An open question", "OpenQuestion"],
-    ["The status of a gateway", "GatewayStatus"],
-    ["A change", "GatewayChange"],
-    ["A token", "ListedToken"],
-  ])("has every field of %s (%s), and no other", (heading, ...names) => {
+    ["Answer to `initialize`", "gateway/protocol.ts", "InitializeAnswerMeta", "GatewayCapability"],
+    ["`session_info_update`", "session/events.ts", "SessionInfo"],
+    ["`session/list`", "gateway/protocol.ts", "ListedSessionMeta"],
+    ["The view of a session", "acp/session-methods.ts", "WireView"],
+    ["An open question", "gateway/protocol.ts", "OpenQuestion"],
+    ["The status of a gateway", "gateway/protocol.ts", "GatewayStatus"],
+    ["A change", "gateway/protocol.ts", "GatewayChange"],
+    ["A token", "gateway/protocol.ts", "ListedToken"],
+  ])("has every field of %s, and no other", (heading, file, ...names) => {
     const members = names.flatMap((name) => {
-      const found = membersOf("src/gateway/protocol.ts", name);
+      const found = membersOf(`src/${file}`, name);
       expect(found.length, name).toBeGreaterThan(0);
       return found;
     });
     expect(namesIn(page, heading).toSorted()).toEqual(members.toSorted());
   });
 
+  test("has every field that a client may send", () => {
+    const reader = source("sessions/client-access.ts");
+    const read = [...reader.matchAll(/(?:meta|given)\["(\w+)"\]|(?:In|Of)\((?:meta|given), "(\w+)"\)/gu)];
+    const names = [...read.map(([, one, other]) => one ?? other ?? ""), "role", "unattended", "promptId"];
+    const headings = ["`initialize`", "`session/new`", "`session/load` and `session/resume`", "`session/prompt`"];
+    const shown = headings.flatMap((heading) => namesIn(page, heading));
+    const answered = ["turn", "seq"]; // of a prompt
+    expect([...new Set(shown)].toSorted()).toEqual([...new Set([...names, ...answered])].toSorted());
+  });
+
   test("has every method, each with the scope it needs", () => {
-    const requests = part(source("protocol.ts"), "export interface GatewayRequests {", "\n}");
-    const methods = literals(requests).filter((name) => name.startsWith("_tenon/"));
+    const own = part(source("sessions/gateway-methods.ts"), 'readonly methods: SharedAccess["methods"] = {', "\n  };");
+    const methods = [...SESSION_METHODS, ...literals(own)];
     expect(namesIn(page, "Methods").toSorted()).toEqual(methods.toSorted());
     const known = part(source("access/principal.ts"), "const METHODS", "\n};");
     const listed = rowsIn(page, "Scopes").flatMap(([, scope = "", names = ""]) => {
