@@ -209,4 +209,7 @@ export const GATEWAY_REQUIREMENTS = [
   { id: "G357", text: "ids of clients, roles, ids of sessions and directories are decided by the gateway" },
   { id: "G358", text: "a session that another process has open is refused, with the process and what to do" },
   { id: "G359", text: "tenon gateway status and stop; a second gateway is refused; an idle one ends by itself if told to" },
+  // G530 to G549: its documents.
+  { id: "G530", text: "the example of the reference is answered by a gateway as the page says" },
+  { id: "G531", text: "tenon doctor says whether a gateway runs, and what it does" },
 ] as const;

@@ -64,7 +64,7 @@ export const runGatewayLogs: Run<Values<"json", "lines">> = async ({ values }, c
   }
 };
 
-function socketOf(
+export function socketOf(
   { world }: CommandContext,
   given: string | undefined,
 ): { readonly world: World; readonly path: string } {
@@ -87,7 +87,7 @@ function statusLines(status: JsonObject): string[] {
 }
 
 /** Undefined: nobody listens there. */
-async function askGateway(
+export async function askGateway(
   { world, path }: { readonly world: World; readonly path: string },
   method: string,
   params: JsonObject,
