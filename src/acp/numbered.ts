@@ -2,6 +2,7 @@
 import type * as acp from "@agentclientprotocol/sdk";
 import { methods } from "@agentclientprotocol/sdk";
 import { Cell } from "../base/async/cell.js";
+import { defined } from "../base/json/defined.js";
 import type { LogItem, SessionEvent } from "../session/index.js";
 import type { SessionHandle } from "./access.js";
 import type { ClientAbilities } from "./capabilities.js";
@@ -72,7 +73,10 @@ function makeShared(item: LogItem, sessionId: string, client: ClientAbilities): 
 
 function updatesOf(event: SessionEvent, client: ClientAbilities): readonly acp.SessionUpdate[] {
   if (event.kind !== "user") return toUpdates(event, client);
-  return event.content.map((block) => ({ sessionUpdate: "user_message_chunk", content: toAcpBlock(block) }));
+  const _meta = event.by && { tenon: { by: event.by } };
+  return event.content.map((block) => {
+    return { sessionUpdate: "user_message_chunk", content: toAcpBlock(block), ...defined({ _meta }) };
+  });
 }
 
 export interface NumberedRelayOptions {

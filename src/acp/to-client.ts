@@ -48,9 +48,9 @@ export function toUpdates(event: SessionEvent, client: ClientAbilities): acp.Ses
 }
 
 /** Of sessions that several clients share: what runs, who is there, and what became of a question. */
-function infoOf({ state, promptId, by, queued, clients, question }: SessionInfo): object {
+function infoOf({ state, promptId, by, queued, clients, question, ended }: SessionInfo): object {
   const here = clients.map(({ client, name, role }) => ({ client, name, role, isHere: true }));
-  return { state, queued, clients: here, ...defined({ promptId, by, question }) };
+  return { state, queued, clients: here, ...defined({ promptId, by, question, ended }) };
 }
 
 function turnUpdates(

@@ -1,5 +1,5 @@
 // The commands of `tenon gateway`, as part of the table of all commands.
-import { command, flag, type Group, JSON_OPTION, text, texts } from "./command.js";
+import { type Command, command, flag, type Group, JSON_OPTION, text, texts } from "./command.js";
 
 export const GATEWAY: Group = {
   kind: "group",
@@ -92,3 +92,30 @@ export const GATEWAY: Group = {
     }),
   ],
 };
+
+export const ATTACH: Command = command({
+  name: "attach",
+  summary: "join a session in this terminal, beside its other clients",
+  details: [
+    "Shows the conversation so far and everything that follows, whoever causes it. Questions that are open are asked here too, and the first answer counts. Leaving stops nothing; /cancel stops the turn that runs.",
+    "The session may run, wait or be stored: the gateway of this machine is started if none runs. One that a plain tenon acp has open cannot be joined: start that editor with tenon acp --gateway.",
+    "Without a terminal each line of the input is a prompt, and calls are refused unless --yes is given.",
+  ],
+  arguments: [
+    { name: "SESSION", summary: "its id, or the beginning of its id or title", isOptional: true, completes: "session" },
+  ],
+  options: {
+    last: flag("the session used last: of this directory, else of all"),
+    watch: flag("only look: send nothing, and be asked nothing"),
+    json: flag("print the ACP updates as NDJSON"),
+    yes: flag("approve every tool call of your own prompts (never servers or settings of a project's files)"),
+    gateway: text("URL", "a gateway elsewhere, wss://… or ws://…"),
+    "token-file": text("FILE", "the token for it, in a file only you can read", { completes: "file" }),
+    insecure: flag("allow ws:// to another machine, unencrypted"),
+  },
+  examples: {
+    "tenon attach --last": "continues what an editor began, and answers what it waits for",
+    "tenon attach 0199a1 --watch": "follows a session without taking part",
+  },
+  load: async () => (await import("./commands/gateway/attach.js")).runAttach,
+});

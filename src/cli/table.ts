@@ -1,6 +1,6 @@
 // The one table of all commands. It is light: a command's code is loaded when the command runs.
 import { type Command, command, flag, type Group, JSON_OPTION, type TableEntry, text, texts } from "./command.js";
-import { GATEWAY } from "./gateway-table.js";
+import { ATTACH, GATEWAY } from "./gateway-table.js";
 
 const SERVER = { name: "SERVER", summary: "its name in tenon mcp list", completes: "server" } as const;
 const SERVERS = { ...SERVER, isOptional: true, isMany: true } as const;
@@ -98,7 +98,7 @@ const DOCTOR: Command = command({
   name: "doctor",
   summary: "check everything a session here needs, and say how to repair what is wrong",
   details: [
-    "Looks at Node, the configuration, model keys, every server (starting it), sandbox, keyring, kept data, the gateway, and what an editor would see. Exit code 1 when something is wrong.",
+    "Looks at Node, the configuration, model keys, every server (starting it), sandbox, keyring, kept data, and what an editor would see. Exit code 1 when something is wrong.",
   ],
   options: { json: JSON_OPTION, "no-connect": flag("start no server") },
   examples: { "tenon doctor": "ends with the commands that repair what it found" },
@@ -578,6 +578,7 @@ export const TABLE: readonly TableEntry[] = [
   SECRET,
   MODELS,
   SESSIONS,
+  ATTACH,
   GATEWAY,
   COMPLETION,
   ACP_CHECK,

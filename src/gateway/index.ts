@@ -6,6 +6,7 @@ export { AuditLog } from "./access/audit.js";
 export { SCOPES } from "./access/principal.js";
 export { type NewToken, TokenFile } from "./access/tokens.js";
 export { GATEWAY_LIMITS } from "./limits.js";
+export { type NotifySettings, questionWords } from "./notify.js";
 export type {
   GatewayChange,
   GatewayProtocol,

@@ -27,13 +27,13 @@ export interface NotifierOptions {
 export interface NotifiedSession {
   readonly sessionId: string;
   readonly cwd: string;
-  readonly title?: string | undefined;
 }
 
-/** How a turn ended: with its stop reason, or with the code and message of its error. */
-export type NotifiedEnd =
-  | { readonly stopReason: string }
-  | { readonly error: { readonly code: string; readonly message: string } };
+/** How a turn ended: with its stop reason, or with an error. */
+export interface NotifiedEnd {
+  readonly stopReason?: string;
+  readonly error?: { readonly code: string; readonly message: string };
+}
 
 type Occasion = { readonly session: NotifiedSession } & (
   | { readonly event: "question_waiting"; readonly question: OpenQuestion }
@@ -107,10 +107,12 @@ export class Notifier implements AsyncDisposable {
   }
 
   /** `clients`: how many are attached to the session; whoever is there sees it. One that was cancelled is no news. */
-  turnEnded(session: NotifiedSession, end: NotifiedEnd, clients: number): void {
+  turnEnded(session: NotifiedSession, { error, stopReason }: NotifiedEnd, clients: number): void {
     if (clients > 0) return;
-    if ("error" in end) this.#send(this.#notice({ session, event: "turn_failed", error: end.error }));
-    else if (end.stopReason !== "cancelled") this.#send(this.#notice({ session, event: "turn_ended", ...end }));
+    if (error) this.#send(this.#notice({ session, event: "turn_failed", error }));
+    else if (stopReason !== undefined && stopReason !== "cancelled") {
+      this.#send(this.#notice({ session, event: "turn_ended", stopReason }));
+    }
   }
 
   #notice(occasion: Occasion): Notice {
@@ -276,9 +278,9 @@ function requestOf(
 /** For programs. */
 function described(occasion: Occasion, hasContents: boolean, nowMs: number): JsonObject {
   const { session, event } = occasion;
-  const { sessionId, cwd, title } = session;
+  const { sessionId, cwd } = session;
   const time = new Date(nowMs).toISOString();
-  const contents = hasContents ? defined({ directory: cwd, title, text: contentOf(occasion) }) : {};
+  const contents = hasContents ? defined({ directory: cwd, text: contentOf(occasion) }) : {};
   return { event, time, sessionId, ...factsOf(occasion), ...contents };
 }
 
@@ -297,10 +299,10 @@ function factsOf(occasion: Occasion): JsonObject {
 
 /** For people: a heading of plain ASCII (ntfy has it in a header), then what it is about and what to do. */
 function linesOf(occasion: Occasion, hasContents: boolean): readonly string[] {
-  const { sessionId, cwd, title } = occasion.session;
+  const { sessionId, cwd } = occasion.session;
   const content = hasContents ? contentOf(occasion) : undefined;
-  const about = hasContents ? [`${title === undefined ? "" : `${onOneLine(title)} `}(${onOneLine(cwd)})`] : [];
-  return [headingOf(occasion), ...about, ...(content === undefined ? [] : [content]), `tenon attach ${sessionId}`];
+  const about = hasContents ? [onOneLine(cwd), ...(content === undefined ? [] : [content])] : [];
+  return [headingOf(occasion), ...about, `tenon attach ${sessionId}`];
 }
 
 function headingOf(occasion: Occasion): string {

@@ -5,9 +5,11 @@ import type { ReadonlyCell } from "../base/async/cell.js";
 import { contained } from "../base/async/scope.js";
 import { defined } from "../base/json/defined.js";
 import type { World } from "../base/ports/world.js";
+import type { AskedQuestion } from "../session/index.js";
 import type { Principal } from "./access/principal.js";
 import { GATEWAY_LIMITS } from "./limits.js";
-import type { GatewayStatus } from "./protocol.js";
+import { Notifier, type NotifierOptions } from "./notify.js";
+import type { GatewayStatus, OpenQuestion } from "./protocol.js";
 import type { ClientStream } from "./server/client-stream.js";
 import { type Gateway, type GatewayAccess, openAccess, startGateway } from "./server/gateway.js";
 import type { ListenAt } from "./server/listen.js";
@@ -15,7 +17,7 @@ import type { GatewayFigures } from "./server/metrics.js";
 import { ClientAccess } from "./sessions/client-access.js";
 import { countByState, GatewayMethods } from "./sessions/gateway-methods.js";
 import type { OpenRuntime } from "./sessions/runtimes.js";
-import { SharedSessions } from "./sessions/shared-sessions.js";
+import { OWN_ACCOUNT, type SessionChange, SharedSessions } from "./sessions/shared-sessions.js";
 
 export interface RunGatewayOptions {
   readonly world: World;
@@ -28,6 +30,8 @@ export interface RunGatewayOptions {
   /** Of this machine: two gateways with the same have the same files. */
   readonly host: string;
   readonly openRuntime: OpenRuntime;
+  /** Where questions and ends of turns are told; nowhere unless given. */
+  readonly notify?: NotifierOptions["settings"];
   /** A client asked for the end of the gateway; turns that run get this long. */
   onStop(drainMs?: number): void;
 }
@@ -40,15 +44,18 @@ export class RunningGateway implements AsyncDisposable {
   readonly #sessions: SharedSessions;
   readonly #startedMs: number;
   readonly #createAgent: Agent["createAgent"];
+  readonly #notifier: Notifier | undefined;
   #server: Gateway | undefined;
 
   private constructor(options: RunGatewayOptions, access: GatewayAccess, { createAgent }: Agent) {
     this.#createAgent = createAgent;
-    const { world, stateDir, openRuntime } = options;
+    const { world, stateDir, openRuntime, notify } = options;
     this.#options = options;
     this.#access = access;
     this.#startedMs = world.now();
     this.#sessions = new SharedSessions({ world, stateDir, openRuntime, audit: access.audit });
+    this.#notifier = notify && new Notifier({ world, settings: notify });
+    this.#sessions.watch((change) => this.#notify(change));
   }
 
   /** Throws before anything listens when an address, a file or the socket cannot be used. */
@@ -90,6 +97,7 @@ export class RunningGateway implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#server?.[Symbol.asyncDispose]();
+    await this.#notifier?.[Symbol.asyncDispose]();
     await this.#sessions[Symbol.asyncDispose]();
     await this.#access[Symbol.asyncDispose]();
   }
@@ -114,6 +122,14 @@ export class RunningGateway implements AsyncDisposable {
       });
       agent.connect(stream);
     });
+  }
+
+  /** Of the user whose gateway this is: the addresses are theirs. */
+  #notify({ account, id, session, info }: SessionChange): void {
+    if (!this.#notifier || account !== OWN_ACCOUNT) return;
+    const about = { sessionId: id, cwd: session?.cwd ?? "" };
+    this.#notifier.questions(about, (session?.questions.open ?? []).map(notifiedQuestion));
+    if (info?.ended) this.#notifier.turnEnded(about, info.ended, info.clients.length);
   }
 
   #details(): Pick<GatewayStatus, "pid" | "startedAt" | "listen" | "roots" | "rssBytes"> {
@@ -145,4 +161,17 @@ export class RunningGateway implements AsyncDisposable {
       records,
     };
   }
+}
+
+/** What it shows is put together only where it is sent. */
+function notifiedQuestion(asked: AskedQuestion): OpenQuestion {
+  const { id, of, askedMs } = asked;
+  return {
+    id,
+    of,
+    askedAt: askedMs,
+    get shown() {
+      return asked.shown;
+    },
+  };
 }

@@ -94,6 +94,15 @@ export interface SessionInfo {
   readonly clients: readonly AttachedClient[];
   /** A question that was asked, or is over: `answer` says how, and `by` who answered it. */
   readonly question?: QuestionChange;
+  readonly ended?: EndedTurn;
+}
+
+/** A turn that is over, with its stop reason or with the error its prompt rejects with. */
+export interface EndedTurn {
+  readonly turn: number;
+  readonly promptId?: string;
+  readonly stopReason?: StopReason;
+  readonly error?: { readonly code: string; readonly message: string };
 }
 
 export type SessionEvent =

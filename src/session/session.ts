@@ -10,7 +10,7 @@ import { type EffectiveConfig, readyServers, typedServer } from "../config/index
 import { NO_USAGE, type StopReason, type TurnEnd } from "../engine/index.js";
 import type { ModelUsage } from "../models/index.js";
 import { type Attachment, type JoinRequest, SessionClients } from "./clients/clients.js";
-import type { QuestionChange, Questions } from "./clients/questions.js";
+import type { Questions } from "./clients/questions.js";
 import type { Invocation } from "./commands.js";
 import { SessionConfiguration } from "./configuration.js";
 import type { GoingOn } from "./conversation/continuation.js";
@@ -134,7 +134,7 @@ export class Session implements AsyncDisposable {
       ...defined({ restored: history?.restored }),
       model: () => this.#settings.model.id,
       run: (work, signal) => this.#runTurn(work, signal),
-      onChange: () => this.#changed(),
+      onChange: (ended) => this.#changed(defined({ ended })),
       onEnd: () => this.#configuration?.turnEnds(),
     });
     if (options.config) {
@@ -409,7 +409,7 @@ export class Session implements AsyncDisposable {
         return this.#journal.durable();
       },
       turn: () => this.#turns.running,
-      onQuestion: (question) => this.#changed(question),
+      onQuestion: (question) => this.#changed({ question }),
       onClients: () => this.#changed(),
     });
     clients.declaredBy(by);
@@ -417,12 +417,12 @@ export class Session implements AsyncDisposable {
   }
 
   /** Who is there, what runs, or a question has changed. */
-  #changed(question?: QuestionChange): void {
+  #changed(what: Pick<SessionInfo, "question" | "ended"> = {}): void {
     const { running, queued } = this.#turns;
     this.#state = this.#clients.questions.count > 0 ? "waiting" : running ? "running" : "idle";
     const { promptId, by } = running ?? {};
     const about = { state: this.state, queued: queued.length, clients: this.#clients.list };
-    const info: SessionInfo = { ...about, ...defined({ promptId, by, question }) };
+    const info: SessionInfo = { ...about, ...defined({ promptId, by }), ...what };
     this.#info.set(info);
     if (this.#isShared) this.#events.emit({ kind: "session_info", ...info });
   }

@@ -173,7 +173,7 @@ export class GatewayClient {
     const { id, key } = isJsonObject(identity) ? identity : {};
     if (typeof id === "string" && typeof key === "string") this.#identity = { id, key };
     const meta = isJsonObject(answer["_meta"]) ? answer["_meta"] : {};
-    const shown = { ...answer, _meta: { ...meta, tenon: ours } };
+    const shown = { ...answer, _meta: { ...meta, tenon: { ...ours, ...defined({ client: id && { id } }) } } };
     this.#introduction = { params: canonicalJson(params), env: canonicalJson(env), answer: shown };
     return answer;
   }
@@ -224,7 +224,7 @@ export class GatewayClient {
   }
 }
 
-function resultOf({ result, error }: Outcome): JsonValue {
+export function resultOf({ result, error }: Outcome): JsonValue {
   if (error) throw new Error(error.message);
   return result;
 }

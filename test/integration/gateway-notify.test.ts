@@ -8,7 +8,7 @@ import type { OpenQuestion } from "../../src/gateway/protocol.js";
 import { closeListener, type FakeWorld, fakeWorld, listenOnLoopback, readBody } from "../../src/testing/index.js";
 import { scenario } from "../scenarios/scenario.js";
 
-const SESSION = { sessionId: "0199-abc", cwd: "/home/me/secret-project", title: "Fix <b> & the \u202Eträge" };
+const SESSION = { sessionId: "0199-abc", cwd: "/home/me/secret-project/<b>&\u202Eträge" };
 const LIMITS = GATEWAY_LIMITS.notify;
 
 interface Received {
@@ -125,9 +125,9 @@ scenario(
     expect(JSON.parse(at("/slack").body)).toEqual({
       text: "*Tenon waits for your answer (permission)*\ntenon attach 0199-abc",
     });
-    expect(at("/slack-full").body).toContain("Fix &lt;b&gt; &amp; the");
+    expect(at("/slack-full").body).toContain("secret-project/&lt;b&gt;&amp;");
     expect(at("/slack-full").body).not.toContain("\u202E");
-    for (const path of ["/json", "/ntfy", "/slack"]) expect(at(path).body).not.toMatch(/canary|secret-project|Fix/u);
+    for (const path of ["/json", "/ntfy", "/slack"]) expect(at(path).body).not.toMatch(/canary|secret-project/u);
     await pass(world, 100_000);
     expect(inbox.received).toHaveLength(6); // once each
   },

@@ -175,6 +175,27 @@ export const GATEWAY_REQUIREMENTS = [
   { id: "G412", text: "the translator ends at once with its editor or on a signal, and leaves nothing behind" },
   // G450 to G499: in the terminal, in lists, and elsewhere.
   {
+    id: "G450",
+    text: "tenon attach shows the conversation of a session, found by its id, the beginning of its id or title, or --last, and goes on with it live: turns and prompts of other clients, and who sent them",
+  },
+  {
+    id: "G451",
+    text: "tenon attach asks every open question at once, in whoever's turn; one that is answered elsewhere leaves the screen with the name of who answered",
+  },
+  {
+    id: "G452",
+    text: "leaving tenon attach, by /quit, Ctrl-C or the end of the input, never stops the work; /cancel stops the turn, whoever sent it",
+  },
+  { id: "G453", text: "tenon attach --watch shows everything, sends nothing and is asked nothing" },
+  {
+    id: "G454",
+    text: "the editor ends in the middle of a turn that needs a permission: the turn waits, tenon attach --last answers it, and the editor, started again, loads all of it",
+  },
+  {
+    id: "G455",
+    text: "tenon sessions list and show have the state and the open questions of sessions in the gateway, and are as before without one",
+  },
+  {
     id: "G456",
     text: "gateway.notify posts in the forms json, ntfy and slack when a question has waited, and when a turn ended or failed with no client attached; no contents unless the user says so",
   },
@@ -208,8 +229,8 @@ export const GATEWAY_REQUIREMENTS = [
   { id: "G356", text: "SIGTERM takes no more prompts and leaves what does not end in time to the next gateway" },
   { id: "G357", text: "ids of clients, roles, ids of sessions and directories are decided by the gateway" },
   { id: "G358", text: "a session that another process has open is refused, with the process and what to do" },
-  { id: "G359", text: "tenon gateway status and stop; a second gateway is refused; an idle one ends by itself if told to" },
-  // G530 to G549: its documents.
-  { id: "G530", text: "the example of the reference is answered by a gateway as the page says" },
-  { id: "G531", text: "tenon doctor says whether a gateway runs, and what it does" },
+  {
+    id: "G359",
+    text: "tenon gateway status and stop; a second gateway is refused; an idle one ends by itself if told to",
+  },
 ] as const;

@@ -92,7 +92,7 @@ describe("tenon attach", () => {
     await said(turn, ZED, "go");
     await turn.say("one ");
     await turn.say("two\nthree");
-    await turn.info({ state: "idle", ended: { stopReason: "max_tokens" }, promptId: "p-1" });
+    await turn.info({ state: "idle", ended: { turn: 1, stopReason: "max_tokens", promptId: "p-1" } });
     await attached.chat.output.until("limit was reached");
     expect(attached.chat.output.lines.join("\n")).toMatch(/Zed › go\n[\s\S]*\none two\n[\s\S]*three\n/u);
     expect(attached.chat.output.text).toContain("running for Zed › ");

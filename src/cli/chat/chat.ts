@@ -92,7 +92,11 @@ function compose(options: ChatOptions) {
   const view: ChatView = json ? new JsonView(output, errorOutput, shared) : new TextView(terminal, isDialogue);
   const app = view
     .listen(client({ name: "tenon-chat" }))
-    .onRequest(methods.client.session.requestPermission, ({ params, signal }) => permission.answer(params, signal))
+    .onRequest(methods.client.session.requestPermission, async ({ params, signal }) => {
+      const answer = await permission.answer(params, signal);
+      if (shared && !signal.aborted) interrupts.disarm();
+      return answer;
+    })
     .onRequest(methods.client.elicitation.create, ({ params, signal }) => elicitation.answer(params, signal))
     .onNotification(methods.client.elicitation.complete, () => {}); // the person knows
   const session = new ChatSession(app, options.agent, { canBeAsked: interactive });
@@ -102,7 +106,7 @@ function compose(options: ChatOptions) {
 async function openSession({ options, session, ...parts }: Parts): Promise<void> {
   const { join, cwd, interactive, yes } = options;
   if (!join) return await session.open(cwd);
-  const { shared, view, screen, palette, permission, elicitation, interrupts } = parts;
+  const { shared, view, screen, palette, reader, permission, elicitation, interrupts } = parts;
   if (interactive) {
     // Questions come at any time, and end with the request: who leaves has answered nothing.
     permission.beginTurn(interrupts.quit);
@@ -117,7 +121,8 @@ async function openSession({ options, session, ...parts }: Parts): Promise<void>
   });
   shared?.hear(meta);
   view.joined();
-  if (isReplayed) screen.line(palette.dim(`Attached to ${visibleLine(title) || "a session"} (${id}).`));
+  if (isReplayed)
+    reader.interject(() => screen.line(palette.dim(`Attached to ${visibleLine(title) || "a session"} (${id}).`)));
 }
 
 async function converse(parts: Parts): Promise<number> {
@@ -143,7 +148,8 @@ async function watch({ session, interrupts, screen, palette }: Parts): Promise<n
 /** A person types in a session that others use too: the line is there all the time, and turns of all are shown above it. */
 async function attached(parts: Parts): Promise<number> {
   const { interrupts, reader, screen, palette, queue, view } = parts;
-  screen.line(palette.dim("Type a prompt, or /help. /quit leaves; the session goes on."));
+  const hint = palette.dim("Type a prompt, or /help. /quit leaves; the session goes on.");
+  reader.interject(() => screen.line(hint)); // something may be asked already
   const readLine = () =>
     queue.between(async (yielding) => {
       const resume = screen.hold();

@@ -72,7 +72,8 @@ export class SharedTurns {
     this.#by = readWho(meta["by"]) ?? (this.isBusy && before === promptId ? this.#by : undefined);
     this.#promptId = typeof promptId === "string" ? promptId : undefined;
     if (!this.isBusy) return wasBusy ? "ended" : undefined;
-    return wasBusy && before === this.#promptId ? undefined : "began";
+    // Who joins in the middle of a turn is told of its prompt later.
+    return wasBusy && (before === undefined || before === this.#promptId) ? undefined : "began";
   }
 }
 

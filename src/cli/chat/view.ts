@@ -183,7 +183,7 @@ export class TextView implements ChatView {
 
   turnStarted(): void {
     this.#isInTurn = true;
-    this.#think();
+    if (this.#calls.openCount === 0) this.#think();
   }
 
   turnEnded(outcome: TurnOutcome): void {
@@ -262,7 +262,7 @@ export class TextView implements ChatView {
       screen.line(palette.dim(`· answered by ${visibleLine(ended.by.name)}${how}`));
     }
     const { ended: end } = meta;
-    if (isJsonObject(end) && !shared.isSent(meta["promptId"])) this.#othersEnd(end);
+    if (isJsonObject(end) && !shared.isSent(end["promptId"])) this.#othersEnd(end);
   }
 
   /** Of a turn that another client started: the answer to its prompt says it there. */

@@ -257,7 +257,7 @@ const notify: z.ZodType<NotifyEntry> = z.strictObject({
     '"json" (the default): an object; "ntfy": a message to the topic of that address; "slack": an incoming webhook.',
   ),
   token: words(`Sent as "Authorization: Bearer …". ${secretReferences}`),
-  contents: flag("Whether titles, directories and questions are sent too; without it only ids and kinds are."),
+  contents: flag("Whether directories, questions and errors are sent too; without it only ids and kinds are."),
   after: whole(0, 86_400, "Seconds a question waits before it is told: 20."),
 });
 

@@ -12,6 +12,7 @@ import {
   givenTitle,
   type NewSession,
   type Session,
+  type SessionInfo,
   type SessionStore,
   type StoredRequest,
 } from "../../session/index.js";
@@ -63,6 +64,7 @@ export interface SessionChange {
   /** Undefined: it was deleted. */
   readonly session: Session | undefined;
   readonly title?: string;
+  readonly info?: SessionInfo;
 }
 
 /** How a session is to be opened that is not in memory. */
@@ -82,7 +84,7 @@ interface Account {
 }
 
 /** The user of the machine, whose sessions are those of `tenon acp` too. */
-const OWN_ACCOUNT = "me";
+export const OWN_ACCOUNT = "me";
 
 export class SharedSessions implements AsyncDisposable {
   readonly world: World;
@@ -393,14 +395,15 @@ export class SharedSessions implements AsyncDisposable {
       given: servers,
     };
     account.open.set(id, open);
-    session.onInfo(({ question }) => {
+    session.onInfo((info) => {
+      const { question } = info;
       if (question?.by && !question.isOpen) {
         const { client, name } = question.by;
         const about = { session: id, account: account.name, question: question.id, of: question.of };
         this.#options.audit.write("question.answered", { ...about, client, name });
       }
       this.#checkRest(open);
-      this.#changed({ account: account.name, id, session });
+      this.#changed({ account: account.name, id, session, info });
     });
     this.#checkRest(open);
     return open;

@@ -9,7 +9,7 @@ import { VERSION } from "../../base/version.js";
 import { NO_USAGE, type TurnEnd } from "../../engine/index.js";
 import type { Model, ModelEvent, ModelRequest, ModelUsage } from "../../models/index.js";
 import { commandOf, type Invocation } from "../commands.js";
-import type { EventStream } from "../events.js";
+import type { EndedTurn, EventStream } from "../events.js";
 import { contentHash, type KnownPrompt, type PromptEnd, type Restored } from "../journal/history.js";
 import { type Journal, ONLY_COMMANDS, titleOf } from "../journal/journal.js";
 import { SESSION_LIMITS } from "../limits.js";
@@ -55,8 +55,8 @@ export interface TurnsOptions {
   /** Of the model that the session uses now. */
   readonly model: () => string;
   run(work: TurnWork, signal: AbortSignal): Promise<TurnEnd>;
-  /** Called when a turn begins, when a prompt joins or leaves the queue, and when a turn is over. */
-  readonly onChange: () => void;
+  /** Called when a turn begins, when a prompt joins or leaves the queue, and with a turn that is over. */
+  readonly onChange: (ended?: EndedTurn) => void;
   /** Called when a turn is over and its last event is published. */
   onEnd(): void;
 }
@@ -292,7 +292,7 @@ export class SessionTurns {
       if (this.#count >= number) this.#remember(prompt, { turn: number, end });
       if ("error" in end) prompt.reject(end.error);
       else prompt.resolve({ ...end, turn: number });
-      onChange();
+      onChange({ turn: number, ...defined({ promptId: prompt.promptId }), ...howEnded(end) });
       this.startQueued();
     };
     onChange();
@@ -361,6 +361,12 @@ export class SessionTurns {
       journal.sync();
     }
   }
+}
+
+function howEnded(end: PromptEnd): Pick<EndedTurn, "stopReason" | "error"> {
+  if (!("error" in end)) return { stopReason: end.stopReason };
+  const { code, message } = end.error;
+  return { error: { code, message } };
 }
 
 /** As the prompt was answered when its turn ended. */

@@ -14,6 +14,7 @@ import { handled } from "../../../base/async/scope.js";
 import { defined } from "../../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
 import { messageOf } from "../../../base/message.js";
+import type { World } from "../../../base/ports/world.js";
 import { VERSION } from "../../../base/version.js";
 import { possiblePaths } from "../../../config/index.js";
 import {
@@ -46,26 +47,12 @@ const IDLE_EXIT = "30m";
 
 export async function serveThroughGateway(serving: GatewayServing): Promise<Served> {
   const { stream, choice, stopping } = serving;
-  stopping.throwIfAborted();
   const world = nodeWorld({ log: chooseLog("warn") });
-  const { stateDir } = possiblePaths(world.env);
-  const common = commonOptions(serving, world);
-  if (choice.url !== undefined) {
-    const open = remoteLink({ url: choice.url, ...defined({ tokenFile: choice.tokenFile }) }, { world, openWebSocket });
-    const gatewayName = `at ${new URL(choice.url).host}`;
-    return translate(serving, new Translator({ ...common, open, gatewayName, isLocal: false }));
-  }
-  if (stateDir === undefined || world.platform === "win32") {
-    const why = stateDir === undefined ? "no home directory is known" : "Windows has no local gateway yet";
-    return await serveWithout(serving, why);
-  }
-  const local = localGateway({
-    ...{ world, stateDir, openWebSocket, version: VERSION },
-    start: (signal) => startGateway(stateDir, signal),
-  });
-  const environment = (directories: readonly string[]) => sessionEnvironment(world, directories);
-  const gatewayName = "of this machine";
-  const translator = new Translator({ ...common, ...local, environment, gatewayName, isLocal: true });
+  const way = wayToGateway(world, choice);
+  if (typeof way === "string") return await serveWithout(serving, way);
+  const translator = new Translator({ ...commonOptions(serving, world), ...way });
+  // A gateway elsewhere is tried for as long as it takes: the agent of this machine could not stand in for it.
+  if (!way.isLocal) return translate(serving, translator);
   const stop = () => handled(translator.close(), world.log, "stop connecting");
   stopping.addEventListener("abort", stop, { once: true });
   try {
@@ -80,6 +67,24 @@ export async function serveThroughGateway(serving: GatewayServing): Promise<Serv
   return translate({ ...serving, stream }, translator);
 }
 
+/** Where the gateway is, and how it is reached; words for why there can be none. */
+export function wayToGateway(
+  world: World,
+  { url, tokenFile }: GatewayChoice,
+): Pick<TranslatorOptions, "open" | "judge" | "environment" | "gatewayName" | "isLocal"> | string {
+  if (url !== undefined) {
+    const open = remoteLink({ url, ...defined({ tokenFile }) }, { world, openWebSocket });
+    return { open, gatewayName: `at ${new URL(url).host}`, isLocal: false };
+  }
+  const { stateDir } = possiblePaths(world.env);
+  if (stateDir === undefined) return "no home directory is known";
+  if (world.platform === "win32") return "Windows has no local gateway yet";
+  const start = (signal: AbortSignal) => startGateway(stateDir, signal);
+  const local = localGateway({ world, stateDir, openWebSocket, version: VERSION, start });
+  const environment = (directories: readonly string[]) => sessionEnvironment(world, directories);
+  return { ...local, environment, gatewayName: "of this machine", isLocal: true };
+}
+
 type Common = Pick<TranslatorOptions, "world" | "initialize" | "send" | "notice" | "onConnected">;
 
 function commonOptions({ stream, takePromised }: GatewayServing, world: TranslatorOptions["world"]): Common {
@@ -87,10 +92,13 @@ function commonOptions({ stream, takePromised }: GatewayServing, world: Translat
     world,
     initialize: stream.initialize ?? { protocolVersion: 1 },
     send: stream.send,
-    notice: (level, text, capabilities) => noticeUpdates(level, text, abilities(capabilities)),
+    notice,
     onConnected: () => takePromised(),
   };
 }
+
+export const notice: TranslatorOptions["notice"] = (level, text, capabilities) =>
+  noticeUpdates(level, text, abilities(capabilities));
 
 /** The capabilities as they came: what is not as it should be counts as absent. */
 function abilities(capabilities: JsonValue | undefined) {

@@ -3,12 +3,13 @@ import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { defined } from "../../../base/json/defined.js";
 import type { Timer, World } from "../../../base/ports/world.js";
-import { tenonPaths } from "../../../config/index.js";
+import { loadConfig, notifyTargets, problemText, tenonPaths } from "../../../config/index.js";
 import {
   GATEWAY_LIMITS,
   gatewaySocketPath,
   type ListenAt,
   loadGateway,
+  type NotifySettings,
   type RunningGateway,
   type RuntimePlace,
 } from "../../../gateway/index.js";
@@ -19,6 +20,7 @@ import { type CommandContext, optionPath, print, printJson, useAgentDirectory } 
 import { EXIT, exitAfter, onUncaught } from "../../exit.js";
 import { CLI_LIMITS } from "../../limits.js";
 import { chooseLog } from "../../log.js";
+import { secretResolver, unaskedSecrets } from "../../secrets.js";
 import { visible } from "../../terminal/text.js";
 
 type RunValues = Values<
@@ -54,20 +56,24 @@ export const runGatewayRun: Run<RunValues> = async ({ values }, context) => {
     listen: placesOf(values, context, gatewaySocketPath(world, stateDir)),
     ...defined({ hosts: values.host }),
     openRuntime: runtimeOpener(world, defined({ model: values.model, mcpConfig })),
+    notify: () => notifySettings(world, stateDir),
     onStop: (graceMs) => stop(graceMs ?? drainMs, EXIT.done),
   });
-  let isAsked = false;
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-    process.on(signal, () => {
-      if (isAsked) process.exit(EXIT.interrupted); // whoever asks again does not want to wait
-      isAsked = true;
-      stop(drainMs, signal === "SIGTERM" ? EXIT.done : EXIT.interrupted);
-    });
+    process.on(signal, () => stop(drainMs, signal === "SIGTERM" ? EXIT.done : EXIT.interrupted));
   }
   if (idleExitMs !== undefined) exitWhenIdle(gateway, world, { idleExitMs, stop: () => stop(0, EXIT.done) });
   tellStart(values, gateway.addresses, context);
   await new Promise(() => {}); // until a signal, a client or idleness stops it
 };
+
+/** As the user's configuration has them now; what cannot be had is logged. */
+async function notifySettings(world: World, stateDir: string): Promise<NotifySettings> {
+  const config = await loadConfig({ world, cwd: stateDir, resolveSecret: unaskedSecrets });
+  const { targets, problems } = await notifyTargets(config, { world, resolveSecret: secretResolver(world) });
+  for (const problem of problems) world.log.warn("notify.not_configured", { problem: problemText(problem) });
+  return { targets, allowHosts: config.allowHosts };
+}
 
 /** A runtime for the sessions of one directory, as their client's environment has it. */
 function runtimeOpener(world: World, options: { readonly model?: string; readonly mcpConfig?: string }) {

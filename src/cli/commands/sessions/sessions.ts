@@ -1,10 +1,18 @@
 // `tenon sessions list|show|delete`: the conversations kept on this machine, each read as a list of what was said and done.
-import { TenonError } from "../../../base/errors.js";
+import { messageOf, TenonError } from "../../../base/errors.js";
 import { unreachable } from "../../../base/id.js";
 import { defined } from "../../../base/json/defined.js";
+import { isJsonObject, type JsonValue } from "../../../base/json/json.js";
 import { type ContentBlock, plainText } from "../../../base/text/content.js";
 import { tenonPaths } from "../../../config/index.js";
 import type { TurnEvent } from "../../../engine/index.js";
+import {
+  type GatewayChange,
+  gatewaySocketPath,
+  type OpenQuestion,
+  questionWords,
+  type WireSessionState,
+} from "../../../gateway/index.js";
 import { FileSessionStore, History, type SessionEvent, type SessionSummary } from "../../../session/index.js";
 import type { ToolOutcome } from "../../../tools/index.js";
 import { misused, type Run, type Values } from "../../command.js";
@@ -21,17 +29,23 @@ export const runSessionList: Run<Values<"json" | "all", "limit">> = async ({ val
   if (!Number.isInteger(limit) || limit < 1) throw misused("--limit takes a whole number above 0");
   const all = await allSessions(context, values.all === true ? undefined : context.cwd);
   const shown = all.slice(0, limit);
+  const open = await openInGateway(context);
   const where = values.all ? (cwd: string) => [visibleLine(cwd)] : () => [];
   const rows = shown.map(({ id, cwd, title, updatedMs }) => [
     id,
     timeText(updatedMs),
+    ...(open ? [stateText(open.get(id))] : []),
     ...where(cwd),
     visibleLine(title),
   ]);
-  const head = ["session", "used", ...(values.all ? ["directory"] : []), "title"];
+  const head = ["session", "used", ...(open ? ["state"] : []), ...(values.all ? ["directory"] : []), "title"];
   const none = values.all ? "No sessions." : "No sessions of this directory. --all shows those of others.";
   const more = all.length - shown.length;
-  report(context, values.json, { sessions: shown.map(sessionJson), total: all.length }, [
+  const sessions = shown.map((session) => ({
+    ...sessionJson(session),
+    ...(open ? stateJson(open.get(session.id)) : {}),
+  }));
+  report(context, values.json, { sessions, total: all.length }, [
     ...(rows.length === 0 ? [none] : tableLines(head, rows, context)),
     ...(more > 0 ? [context.palette.dim(`${more} more: --limit ${all.length}`)] : []),
   ]);
@@ -40,13 +54,57 @@ export const runSessionList: Run<Values<"json" | "all", "limit">> = async ({ val
 export const runSessionShow: Run<Values<"json">> = async ({ values, words }, context) => {
   const conversation = await readConversation(words[0] ?? "", context);
   const { title, cwd, updatedMs, id } = conversation.session;
-  report(context, values.json, conversationJson(conversation), [
+  const open = await openInGateway(context);
+  const state = open ? [stateText(open.get(id))] : [];
+  const questions = open?.get(id)?.questions ?? [];
+  const about = [id, visibleLine(cwd), timeText(updatedMs), ...state].join("  ");
+  const json = { ...conversationJson(conversation), ...(open ? { ...stateJson(open.get(id)), questions } : {}) };
+  report(context, values.json, json, [
     context.palette.bold(visibleLine(title)),
-    context.palette.dim(`${id}  ${visibleLine(cwd)}  ${timeText(updatedMs)}`),
+    context.palette.dim(about),
     ...conversation.items.flatMap((item) => ["", ...itemLines(item, context)]),
+    ...(questions.length === 0 ? [] : ["", ...questionLines(id, questions, context)]),
   ]);
   for (const problem of conversation.problems) warn(context, problem);
 };
+
+function questionLines(id: string, questions: readonly OpenQuestion[], { palette }: CommandContext): readonly string[] {
+  const lines = questions.map((question) => `${palette.yellow("?")} ${visibleLine(questionWords(question))}`);
+  return [...lines, palette.dim(`  tenon attach ${id} answers ${questions.length === 1 ? "it" : "them"}.`)];
+}
+
+function stateText(open: GatewayChange | undefined): string {
+  const { state = "resting", questions = [] } = open ?? {};
+  const count = questions.length === 0 ? "" : ` (${questions.length} open)`;
+  return `${state === "resting" ? "stored" : state}${count}`;
+}
+
+function stateJson(open: GatewayChange | undefined): { readonly state: WireSessionState; readonly questions: number } {
+  return { state: open?.state ?? "resting", questions: open?.questions?.length ?? 0 };
+}
+
+/** The sessions that the gateway of this machine has in memory, by id. Undefined: there is no gateway, or it says nothing. */
+async function openInGateway(context: CommandContext): Promise<ReadonlyMap<string, GatewayChange> | undefined> {
+  const { world } = context;
+  const path = gatewaySocketPath(world, tenonPaths(world.env).stateDir);
+  if ((await world.files.kindOf(path)) === undefined) return undefined;
+  // Only where there is one: it brings the WebSocket client with it.
+  const { askGateway } = await import("../gateway/control.js");
+  try {
+    const answer = await askGateway({ world, path }, "_tenon/gateway/watch", {});
+    const { sessions } = answer ?? {};
+    if (!Array.isArray(sessions)) return undefined;
+    return new Map(sessions.filter(isChange).map((session) => [session.sessionId, session]));
+  } catch (error) {
+    warn(context, messageOf(error));
+    return undefined;
+  }
+}
+
+/** The gateway is of this user, and of this version or one it understands. */
+function isChange(value: JsonValue): value is JsonValue & GatewayChange {
+  return isJsonObject(value) && typeof value["sessionId"] === "string" && Array.isArray(value["questions"] ?? []);
+}
 
 function itemLines(item: ConversationItem, { palette, columns }: CommandContext): readonly string[] {
   const lines = item.text === "" ? [] : visible(item.text).split("\n");
@@ -100,18 +158,43 @@ export async function allSessions(context: CommandContext, cwd?: string): Promis
 
 /** By its id or the beginning of it. Throws `session.not_found`, or `usage.invalid` where several begin so. */
 async function sessionLike(text: string, context: CommandContext): Promise<SessionSummary> {
-  const found = (await allSessions(context)).filter(({ id }) => id.startsWith(text));
-  const exact = found.find(({ id }) => id === text) ?? found[0];
-  if (!exact) {
+  return beginningWith(text, await allSessions(context), ({ id }) => id);
+}
+
+interface NamedSession {
+  readonly id: string;
+  readonly title: string;
+}
+
+/** By its id, or the beginning of its id or title. Throws as `sessionLike`. */
+export function sessionNamed<T extends NamedSession>(text: string, sessions: readonly T[]): T {
+  const words = text.toLowerCase();
+  const isId = sessions.some(({ id }) => id.startsWith(text));
+  return isId
+    ? beginningWith(text, sessions, ({ id }) => id)
+    : beginningWith(words, sessions, ({ title }) => title.toLowerCase());
+}
+
+function beginningWith<T extends NamedSession>(
+  text: string,
+  sessions: readonly T[],
+  nameOf: (session: T) => string,
+): T {
+  const found = text === "" ? [] : sessions.filter((session) => nameOf(session).startsWith(text));
+  const exact = found.filter((session) => nameOf(session) === text);
+  const [one] = exact.length === 1 ? exact : found;
+  if (!one) {
     const hint = "See tenon sessions list --all.";
     throw new TenonError("session.not_found", `there is no session ${JSON.stringify(text)}`, { hint });
   }
-  if (exact.id !== text && found.length > 1) {
-    const ids = found.slice(0, 5).map(({ id }) => id);
-    const hint = `One of: ${ids.join(", ")}${found.length > 5 ? ", …" : ""}`;
+  if (exact.length !== 1 && found.length > 1) {
+    const shown = found
+      .slice(0, 5)
+      .map(({ id, title }) => (id.startsWith(text) ? id : `${id} (${visibleLine(title)})`));
+    const hint = `One of: ${shown.join(", ")}${found.length > 5 ? ", …" : ""}`;
     throw new TenonError("usage.invalid", `${found.length} sessions begin with ${JSON.stringify(text)}`, { hint });
   }
-  return exact;
+  return one;
 }
 
 export type ConversationItem =
@@ -135,7 +218,7 @@ export interface StoredConversation {
 
 /** Reads only: a session that is open elsewhere can be read too. */
 export async function readConversation(text: string, context: CommandContext): Promise<StoredConversation> {
-  const session = await sessionLike(text, context);
+  const session = sessionNamed(text, await allSessions(context));
   const history = new History();
   const read = await storedSessions(context).readAll(session.id, (record) => history.addStored(record));
   const problems = [...read.problems, ...history.problems];
