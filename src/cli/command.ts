@@ -199,7 +199,7 @@ function checkArguments(declared: readonly ArgumentDescriptor[], words: readonly
     const word = words[at];
     if (word === undefined) {
       if (isOptional) return;
-      throw misused(`${name} is missing: ${summary}`);
+      throw misused(`${name} is missing: ${choices.length > 0 ? oneOf(choices) : summary}`);
     }
     if (choices.length > 0 && !choices.includes(word)) {
       const near = nearest(word, choices);

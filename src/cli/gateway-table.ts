@@ -53,7 +53,7 @@ export const GATEWAY: Group = {
       options: {
         json: JSON_OPTION,
         socket: text("PATH", "of a gateway at another socket", { completes: "file" }),
-        drain: text("SECONDS", "how long running turns get; 30 unless given"),
+        drain: text("TIME", "how long running turns get; 30s unless given"),
       },
       examples: { "tenon gateway stop --drain 0": "ends it at once" },
       load: async () => (await import("./commands/gateway/control.js")).runGatewayStop,

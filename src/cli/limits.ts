@@ -3,6 +3,8 @@
 export const CLI_LIMITS = {
   /** The last words of a gateway that could not be started, in the notice about it. */
   gatewayLogChars: 600,
+  /** Of the log of local gateways: the next one that is started begins a new file above this, and the old one stays beside it. */
+  gatewayLogBytes: 8_388_608,
   /** Time from a signal or end of input to the exit of the process. */
   shutdownMs: 3_000,
   /** Servers that a command connects to at the same time: each is a process that starts up. */

@@ -55,6 +55,12 @@ export async function tryFileLock(world: LockWorld, path: string): Promise<LockA
   return await acquire(world, path, giveUp);
 }
 
+/** The living process that owns the lock, if any. Looks only. */
+export async function lockOwner(world: LockWorld, path: string): Promise<number | undefined> {
+  const owner = await ownerAt(world, path);
+  return owner.kind === "alive" ? owner.processId : undefined;
+}
+
 /** Runs `work` while owning the lock. Rejects when the signal aborts, or when a living process owns it for too long. */
 export async function withFileLock<T>(
   world: LockWorld,

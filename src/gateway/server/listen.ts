@@ -45,7 +45,7 @@ const BOUNDS: Omit<ServeOptions, "place"> = {
 async function prepareAddress(world: World, at: ListenAt & { readonly kind: "tcp" }): Promise<PreparedPlace> {
   const { host, port, isInsecure = false } = at;
   if (!at.tls && !isInsecure && !isLoopbackHost(host)) {
-    const what = `without TLS, tokens and conversations would be sent to ${host} in plain text`;
+    const what = `without TLS, clients of ${host} would send tokens and conversations in plain text`;
     throw new TenonError("usage.invalid", what, {
       hint: "Give --tls-cert and --tls-key, or --insecure-http where the network itself is private.",
     });

@@ -16,6 +16,7 @@ import { transcriptProblems } from "../../engine/index.js";
 import type { ModelMessage } from "../../models/index.js";
 import type { SessionEvent } from "../events.js";
 import type { Session } from "../session.js";
+import { FileSessionStore, sessionId } from "./file-store.js";
 
 /** Each event in a few words. */
 function words(history: Iterable<SessionEvent>): string[] {
@@ -197,7 +198,10 @@ describe("a session is open once", () => {
     world.otherProcesses.set(77, "born-early");
     await expect(other.loadSession(request)).rejects.toThrow("process 77");
     await expect(other.deleteSession(ID)).rejects.toThrow("process 77");
+    const store = new FileSessionStore(world, STATE);
+    expect(await store.ownerOf(sessionId(ID))).toBe(77);
     world.otherProcesses.set(77, "born-later");
+    expect(await store.ownerOf(sessionId(ID))).toBeUndefined();
     await other.loadSession(request);
     await closed(world, other.close());
   });

@@ -2,7 +2,7 @@
 import { join, resolve } from "node:path";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { isSessionId, type SessionId } from "../../base/id.js";
-import { type FileLock, type LockWorld, tryFileLock } from "../../base/io/file-lock.js";
+import { type FileLock, type LockWorld, lockOwner, tryFileLock } from "../../base/io/file-lock.js";
 import { defined } from "../../base/json/defined.js";
 import { LineSplitter } from "../../base/json/ndjson.js";
 import type { World } from "../../base/ports/world.js";
@@ -218,9 +218,18 @@ export class FileSessionStore implements SessionStore {
     throw unknownSession(id);
   }
 
+  /** The process that has it open, if any. */
+  async ownerOf(id: SessionId): Promise<number | undefined> {
+    return await lockOwner(this.#world, this.#lockFile(id));
+  }
+
+  #lockFile(id: SessionId): string {
+    return join(this.#stateDir, "session-locks", `${id}.lock`);
+  }
+
   /** One process at a time has a session open. Throws `session.busy` when it is open, here or in another process. */
   async #lock(id: SessionId): Promise<FileLock> {
-    const path = join(this.#stateDir, "session-locks", `${id}.lock`);
+    const path = this.#lockFile(id);
     const attempt = await tryFileLock(this.#world, path);
     if (attempt.lock) return attempt.lock;
     if (attempt.heldBy === this.#world.processes.ownId) throw alreadyOpen(id);

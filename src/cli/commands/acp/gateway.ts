@@ -1,6 +1,6 @@
 // `tenon acp --gateway`: the editor's sessions live in a gateway; where there is none to be had, in this process.
 import { spawn } from "node:child_process";
-import { closeSync, mkdirSync, openSync, readFileSync, statSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, statSync } from "node:fs";
 import { join } from "node:path";
 import {
   abilitiesOf,
@@ -153,6 +153,8 @@ async function startGateway(stateDir: string, signal: AbortSignal): Promise<stri
   const folder = join(stateDir, "gateway");
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, "gateway.log");
+  if (existsSync(path) && statSync(path).size > CLI_LIMITS.gatewayLogBytes)
+    renameSync(path, join(folder, "gateway.1.log"));
   const log = openSync(path, "a", 0o600);
   const { size } = statSync(path);
   const args = [process.argv[1] ?? "", "gateway", "run", "--local", "--idle-exit", IDLE_EXIT];

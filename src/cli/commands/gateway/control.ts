@@ -13,10 +13,14 @@ import { EXIT } from "../../exit.js";
 import { CLI_LIMITS } from "../../limits.js";
 import { visible } from "../../terminal/text.js";
 
+const NONE = "No gateway of yours runs on this machine.";
+
 export const runGatewayStatus: Run<Values<"json", "socket">> = async ({ values }, context) => {
   const status = await askGateway(socketOf(context, values.socket), "_tenon/gateway/status", {});
   if (!status) {
-    report(context, values.json, { isRunning: false }, ["No gateway of yours runs on this machine."]);
+    const hint =
+      "An editor with tenon acp --gateway starts one (tenon setup EDITOR --gateway); so does tenon gateway run.";
+    report(context, values.json, { isRunning: false }, [NONE, context.palette.dim(hint)]);
     return EXIT.failed;
   }
   report(context, values.json, { isRunning: true, ...status }, statusLines(status));
@@ -25,12 +29,11 @@ export const runGatewayStatus: Run<Values<"json", "socket">> = async ({ values }
 
 export const runGatewayStop: Run<Values<"json", "socket" | "drain">> = async ({ values }, context) => {
   const { world } = context;
-  const drainMs = values.drain === undefined ? undefined : Number(values.drain) * 1_000;
-  if (drainMs !== undefined && !(drainMs >= 0)) throw misused("--drain takes a number of seconds");
+  const drainMs = durationOf("--drain", values.drain);
   const socketPath = socketOf(context, values.socket);
   const status = await askGateway(socketPath, "_tenon/gateway/status", {});
   if (!status) {
-    report(context, values.json, { wasRunning: false }, ["No gateway of yours runs on this machine."]);
+    report(context, values.json, { wasRunning: false }, [NONE]);
     return EXIT.done;
   }
   const params = drainMs === undefined ? {} : { drainMs };
@@ -63,6 +66,15 @@ export const runGatewayLogs: Run<Values<"json", "lines">> = async ({ values }, c
     );
   }
 };
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+
+export function durationOf(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const [, number, unit = "s"] = /^(\d{1,9})(ms|s|m|h)?$/u.exec(text) ?? [];
+  if (number === undefined) throw misused(`${option} takes a time: 30s, 10m, 2h`);
+  return Number(number) * (UNITS[unit] ?? 1_000);
+}
 
 export function socketOf(
   { world }: CommandContext,

@@ -7,11 +7,13 @@ import { loadConfig, notifyTargets, problemText, tenonPaths } from "../../../con
 import {
   GATEWAY_LIMITS,
   gatewaySocketPath,
+  type ListedToken,
   type ListenAt,
   loadGateway,
   type NotifySettings,
   type RunningGateway,
   type RuntimePlace,
+  TokenFile,
 } from "../../../gateway/index.js";
 import { nodeWorld } from "../../../world/index.js";
 import { misused, type Run, type Values } from "../../command.js";
@@ -22,6 +24,7 @@ import { CLI_LIMITS } from "../../limits.js";
 import { chooseLog } from "../../log.js";
 import { secretResolver, unaskedSecrets } from "../../secrets.js";
 import { visible } from "../../terminal/text.js";
+import { durationOf } from "./control.js";
 
 type RunValues = Values<
   "local" | "insecure-http" | "json",
@@ -40,6 +43,11 @@ export const runGatewayRun: Run<RunValues> = async ({ values }, context) => {
   const drainMs = durationOf("--drain", values.drain) ?? GATEWAY_LIMITS.sessions.drainMs;
   const idleExitMs = durationOf("--idle-exit", values["idle-exit"]);
   const roots = (values.root ?? []).map((path) => optionPath("--root", path, { world, from: cwd }));
+  for (const root of roots) {
+    if ((await world.files.find(root).catch(() => undefined))?.kind !== "folder") {
+      throw misused(`--root ${visible(root)} is no directory of this machine`);
+    }
+  }
   const mcpConfig = values["mcp-config"] && optionPath("--mcp-config", values["mcp-config"], { world, from: cwd });
   onUncaught(({ message, stack }) => log.error("process.uncaught", { error: message, stack }));
   process.stderr.on("error", () => {}); // what is logged is lost then, and nothing else
@@ -64,6 +72,7 @@ export const runGatewayRun: Run<RunValues> = async ({ values }, context) => {
   }
   if (idleExitMs !== undefined) exitWhenIdle(gateway, world, { idleExitMs, stop: () => stop(0, EXIT.done) });
   tellStart(values, gateway.addresses, context);
+  if (values.listen !== undefined) await tellOfTokens(world, stateDir, context);
   await new Promise(() => {}); // until a signal, a client or idleness stops it
 };
 
@@ -127,13 +136,13 @@ function addressOf(text: string): { readonly host: string; readonly port: number
   return { host: v6 ?? (name || "127.0.0.1"), port };
 }
 
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-
-function durationOf(option: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const [, number, unit = "s"] = /^(\d{1,9})(ms|s|m|h)?$/u.exec(text) ?? [];
-  if (number === undefined) throw misused(`${option} takes a time: 30s, 10m, 2h`);
-  return Number(number) * (UNITS[unit] ?? 1_000);
+/** Nobody gets in at an address without one. */
+async function tellOfTokens(world: World, stateDir: string, context: CommandContext): Promise<void> {
+  const tokens = await new TokenFile(world, stateDir).list();
+  const isGood = ({ revokedAt, expiresAt = Infinity }: ListedToken) =>
+    revokedAt === undefined && expiresAt > world.now();
+  if (!tokens.some(isGood))
+    context.errorOutput.write("There is no token yet: tenon gateway token create NAME --scopes …\n");
 }
 
 function tellStart(

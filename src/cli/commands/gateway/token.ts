@@ -31,6 +31,9 @@ export const runToken: Run<TokenValues> = async ({ values, words: [action, name]
   report(context, values.json, { token, ...listed }, [
     token,
     context.palette.dim(`This is the only time it is shown. It may ${listed.scopes.join(", ")}; ${endOf(listed)}.`),
+    context.palette.dim(
+      "Put it into a file of mode 600: tenon acp --gateway URL --token-file FILE, tenon attach likewise.",
+    ),
   ]);
 };
 

@@ -220,9 +220,11 @@ export interface StoredConversation {
 export async function readConversation(text: string, context: CommandContext): Promise<StoredConversation> {
   const session = sessionNamed(text, await allSessions(context));
   const history = new History();
-  const read = await storedSessions(context).readAll(session.id, (record) => history.addStored(record));
-  const problems = [...read.problems, ...history.problems];
-  history.end();
+  const stored = storedSessions(context);
+  const owner = await stored.ownerOf(session.id);
+  const read = await stored.readAll(session.id, (record) => history.addStored(record));
+  const problems = [...read.problems, ...(owner === undefined ? history.problems : [])];
+  if (owner === undefined) history.end(); // else what is open goes on there
   return { session, items: itemsOf(history.events()), problems };
 }
 
