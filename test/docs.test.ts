@@ -2,11 +2,16 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ParseError, parse } from "jsonc-parser";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { LIMIT_FILES, limitsIn } from "../scripts/docs/limits-page.js";
 import { referencePages } from "../scripts/docs/pages.js";
+import { SESSION_METHODS } from "../src/acp/capabilities.js";
 import { TABLE } from "../src/cli/table.js";
 import { configFile } from "../src/config/layers/schema.js";
+import { scopesOf } from "../src/gateway/access/principal.js";
+import { GATEWAY_LIMITS } from "../src/gateway/limits.js";
+import { GatewayMetrics } from "../src/gateway/server/metrics.js";
+import { fakeWorld } from "../src/testing/index.js";
 import { blocksIn, documents, localLinks, ROOT, shellLines } from "./docs/blocks.js";
 
 test.each(referencePages())("$path is what `npm run docs` writes", ({ path, text }) => {
@@ -44,11 +49,19 @@ test.each(documents())("the links of %s lead somewhere", (file) => {
   expect(localLinks(file).filter((target) => !existsSync(join(ROOT, target)))).toEqual([]);
 });
 
-/** The names in the first column of the tables below a heading. */
-function namesIn(page: string, heading: string): readonly string[] {
-  const [, section = ""] = page.split(`\n## ${heading}\n`);
-  const rows = (section.split("\n## ")[0] ?? "").match(/^\| `[^|]*/gmu) ?? [];
-  return rows.flatMap((cell) => [...cell.matchAll(/`([^`]+)`/gu)].map(([, name = ""]) => name));
+/** The names in the first column, or another one, of the tables below a heading of any level. */
+function namesIn(page: string, heading: string, column = 1): readonly string[] {
+  return rowsIn(page, heading).flatMap((row) => {
+    return [...(row[column] ?? "").matchAll(/`([^`]+)`/gu)].map(([, name = ""]) => name);
+  });
+}
+
+/** Cells from 1 on, without heads and rules. */
+function rowsIn(page: string, heading: string): readonly (readonly string[])[] {
+  const section = page.split(/^##+ /mu).find((part) => part.startsWith(`${heading}\n`)) ?? "";
+  const lines = section.match(/^\|.*$/gmu) ?? [];
+  const isHead = (at: number) => /^\|[-| ]+$/u.test(lines[at + 1] ?? "") || /^\|[-| ]+$/u.test(lines[at] ?? "");
+  return lines.filter((_, at) => !isHead(at)).map((line) => line.split("|").map((cell) => cell.trim()));
 }
 
 function membersOf(file: string, name: string): readonly string[] {
@@ -74,10 +87,101 @@ test("docs/reference/acp.md has every method and every field of _meta that is Te
   same("Fields Tenon sends", "src/acp/meta.ts", "SentMeta");
   same("The status of a server", "src/session/events.ts", "ServerStatus");
   // All of them go through meta.ts, so that these are all.
-  const others = texts.filter(
-    ({ name, text }) => name !== "meta.ts" && /\btenon: \{|\["tenon"\]|\.tenon\b(?!\.)/u.test(text),
-  );
+  const others = texts.filter(({ name, text }) => {
+    const code = text.replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gmu, "");
+    return name !== "meta.ts" && /\btenon: \{|\["tenon"\]|(?<!\.)\.tenon\b(?!\.)/u.test(code);
+  });
   expect(others.map(({ name }) => name)).toEqual([]);
+});
+
+describe("docs/reference/gateway.md", () => {
+  const page = readFileSync(join(ROOT, "docs/reference/gateway.md"), "utf8");
+  const source = (name: string) => readFileSync(join(ROOT, "src/gateway", name), "utf8");
+  const literals = (text: string) => [...text.matchAll(/"([^"]+)"/gu)].map(([, literal = ""]) => literal);
+  /** From one text to another. */
+  const part = (text: string, from: string, to: string) => {
+    const [, rest = ""] = text.split(from);
+    expect(rest, from).not.toBe("");
+    return rest.split(to)[0] ?? "";
+  };
+
+  test.each([
+    ["Answer to `initialize`", "gateway/protocol.ts", "InitializeAnswerMeta", "GatewayCapability"],
+    ["`session_info_update`", "session/events.ts", "SessionInfo"],
+    ["`session/list`", "gateway/protocol.ts", "ListedSessionMeta"],
+    ["The view of a session", "acp/session-methods.ts", "WireView"],
+    ["An open question", "gateway/protocol.ts", "OpenQuestion"],
+    ["The status of a gateway", "gateway/protocol.ts", "GatewayStatus"],
+    ["A change", "gateway/protocol.ts", "GatewayChange"],
+    ["A token", "gateway/protocol.ts", "ListedToken"],
+  ])("has every field of %s, and no other", (heading, file, ...names) => {
+    const members = names.flatMap((name) => {
+      const found = membersOf(`src/${file}`, name);
+      expect(found.length, name).toBeGreaterThan(0);
+      return found;
+    });
+    expect(namesIn(page, heading).toSorted()).toEqual(members.toSorted());
+  });
+
+  test("has every field that a client may send", () => {
+    const reader = source("sessions/client-access.ts");
+    const read = [...reader.matchAll(/(?:meta|given)\["(\w+)"\]|(?:In|Of)\((?:meta|given), "(\w+)"\)/gu)];
+    const names = [...read.map(([, one, other]) => one ?? other ?? ""), "role", "unattended", "promptId"];
+    const headings = ["`initialize`", "`session/new`", "`session/load` and `session/resume`", "`session/prompt`"];
+    const shown = headings.flatMap((heading) => namesIn(page, heading));
+    const answered = ["turn", "seq"]; // of a prompt
+    expect([...new Set(shown)].toSorted()).toEqual([...new Set([...names, ...answered])].toSorted());
+  });
+
+  test("has every method, each with the scope it needs", () => {
+    const own = part(source("sessions/gateway-methods.ts"), 'readonly methods: SharedAccess["methods"] = {', "\n  };");
+    const methods = [...SESSION_METHODS, ...literals(own)];
+    expect(namesIn(page, "Methods").toSorted()).toEqual(methods.toSorted());
+    const known = part(source("access/principal.ts"), "const METHODS", "\n};");
+    const listed = rowsIn(page, "Scopes").flatMap(([, scope = "", names = ""]) => {
+      return [...names.matchAll(/`([^`]+)`/gu)].map(([, method = ""]) => {
+        expect(scopesOf(method, undefined), method).toEqual([scope.replaceAll("`", "")]);
+        return method;
+      });
+    });
+    expect(listed.toSorted()).toEqual(literals(known).toSorted());
+    expect(methods.filter((method) => !listed.includes(method))).toEqual([]);
+  });
+
+  test("has every reason of a refusal with its status, and every event of the audit file", () => {
+    const statuses = part(source("access/guard.ts"), "const STATUS", "\n};");
+    const expected = [...statuses.matchAll(/^ {2}(\w+): (\d+),/gmu)].map(([, reason, status]) => `${status} ${reason}`);
+    expect(expected.length).toBeGreaterThan(10);
+    const shown = rowsIn(page, "Routes").flatMap(([, status = "", names = ""]) => {
+      if (!/^\d+$/u.test(status)) return [];
+      return [...names.matchAll(/`([^`]+)`/gu)].map(([, reason]) => `${status} ${reason}`);
+    });
+    expect(shown.toSorted()).toEqual(expected.toSorted());
+    const events = literals(part(source("access/audit.ts"), "export type AuditEvent =", "\n\n"));
+    expect(namesIn(page, "Audit file").toSorted()).toEqual(events.toSorted());
+  });
+
+  test("has limits with the values they have", () => {
+    const rows = rowsIn(page, "Limits");
+    expect(rows.length).toBeGreaterThan(10);
+    for (const [, name = "", value = ""] of rows) {
+      const found = name
+        .replaceAll("`", "")
+        .split(".")
+        .reduce<unknown>((at, key) => Object.entries(Object(at)).find(([own]) => own === key)?.[1], GATEWAY_LIMITS);
+      expect(Number(value.replaceAll(",", "")), name).toBe(found);
+    }
+  });
+
+  test("has every figure of /metrics", async () => {
+    const figures = () => ({
+      ...{ clients: 0, questions: 0, oldestQuestionMs: 0, turns: 0, records: 0 },
+      sessions: { resting: 0, idle: 0, running: 0, waiting: 0 },
+    });
+    const metrics = new GatewayMetrics(fakeWorld(), { figures, connections: () => ({ websocket: 0 }) });
+    const names = [...(await metrics.text()).matchAll(/^# TYPE (\S+)/gmu)].map(([, name = ""]) => name);
+    expect(namesIn(page, "Figures").toSorted()).toEqual(names.toSorted());
+  });
 });
 
 const blocks = documents().flatMap(blocksIn);

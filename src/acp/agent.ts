@@ -21,7 +21,7 @@ import {
   type SessionRequest,
   toBlock,
 } from "./from-client.js";
-import { tenonMeta } from "./meta.js";
+import { sharedMeta, tenonMeta } from "./meta.js";
 import { givenMeta } from "./options.js";
 import { MCP_MESSAGE } from "./ports.js";
 import { sessionMethods, viewOf } from "./session-methods.js";
@@ -65,7 +65,7 @@ export function createAgent({ access, promised: earlier = [], setup, ...write }:
     const answer = { ...sessions.settingsOf(id), _meta: { tenon } };
     if (!access.shared) return answer;
     const view = viewOf(sessions.find(id));
-    return { ...answer, _meta: { tenon: { ...tenon, seq: view.seq, state: view.state, view } } };
+    return { ...answer, _meta: sharedMeta({ ...tenon, seq: view.seq, state: view.state, view }) };
   };
   const opened = (sessionId: string, given: ClientServers) => ({ sessionId, ...settingsOf(sessionId, given) });
   const app = agent({ name: "tenon" })

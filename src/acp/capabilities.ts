@@ -4,7 +4,7 @@ import { TenonError } from "../base/errors.js";
 import { isJsonObject } from "../base/json/json.js";
 import { VERSION } from "../base/version.js";
 import type { SessionHost } from "../session/index.js";
-import { sentMeta } from "./meta.js";
+import { sentMeta, sharedMeta } from "./meta.js";
 
 /** The ACP version spoken; a client that asks for another one decides for itself whether it can go on with this. */
 const PROTOCOL_VERSION = 1;
@@ -18,6 +18,8 @@ export const SESSION_METHODS = [
   "_tenon/session/tools",
   "_tenon/question/answer",
 ] as const;
+
+const OWN_METHODS: readonly string[] = [MCP_STATUS, SET_MCP_SERVERS, ...SESSION_METHODS];
 
 /** `fork`, `status`, `title`, `systemPrompt` and servers of type `acp` are of the unstable protocol. */
 const AGENT = {
@@ -39,7 +41,7 @@ const AGENT = {
       title: {},
     },
     auth: { logout: {} },
-    _meta: sentMeta({ methods: [MCP_STATUS, SET_MCP_SERVERS, ...SESSION_METHODS] }),
+    _meta: sentMeta({ methods: OWN_METHODS }),
   },
 };
 
@@ -58,9 +60,8 @@ export function introduction(
   const logins = authMethods(isJsonObject(params) ? params["clientCapabilities"] : undefined, setup);
   if (!shared) return { ...AGENT, authMethods: logins };
   const { agentCapabilities } = AGENT;
-  const { methods: own = [] } = agentCapabilities._meta.tenon;
-  const _meta = { tenon: { ...shared.capability, methods: [...own, ...shared.capability.methods] } };
-  const about = { _meta: { tenon: shared.meta } };
+  const _meta = sharedMeta({ ...shared.capability, methods: [...OWN_METHODS, ...shared.capability.methods] });
+  const about = { _meta: sharedMeta(shared.meta) };
   return { ...AGENT, agentCapabilities: { ...agentCapabilities, _meta }, authMethods: logins, ...about };
 }
 

@@ -29,6 +29,11 @@ export function sentMeta(fields: SentMeta): { tenon: SentMeta } {
   return { tenon: fields };
 }
 
+/** Of sessions that several clients share: the types are in gateway/protocol.ts, and docs/reference/gateway.md describes them. */
+export function sharedMeta(fields: object): { tenon: object } {
+  return { tenon: fields };
+}
+
 /** The request of a question with what it is known by, where the client is one of several. */
 export function asQuestion<Request extends { readonly _meta?: { readonly tenon: SentMeta } | null }>(
   request: Request,

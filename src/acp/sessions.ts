@@ -19,6 +19,7 @@ import type { LoadOptions, SessionAccess, SessionHandle } from "./access.js";
 import { abilitiesOf, type ClientAbilities } from "./capabilities.js";
 import type { SessionRequest, StoredSessionRequest } from "./from-client.js";
 import type { FrontStream } from "./front.js";
+import { sharedMeta } from "./meta.js";
 import { NumberedRelay, type SharedMessage, SharedUpdate } from "./numbered.js";
 import { configOptions, EARLY_SETTINGS, EmittedSettings, settingsAnswer } from "./options.js";
 import { McpMessages, sessionPorts, TerminalTrust } from "./ports.js";
@@ -257,7 +258,7 @@ export class OpenSessions {
       const { stopReason, turn } = await session.prompt(content, this.#takenBack(signal), defined({ promptId }));
       const answer = { stopReason, usage: usageOf(session.usage) };
       if (!this.#access.shared) return answer;
-      return { ...answer, _meta: { tenon: { ...defined({ turn }), seq: session.log.lastSeq } } };
+      return { ...answer, _meta: sharedMeta({ ...defined({ turn }), seq: session.log.lastSeq }) };
     } finally {
       await relay.caughtUp(before);
     }

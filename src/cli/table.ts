@@ -98,7 +98,7 @@ const DOCTOR: Command = command({
   name: "doctor",
   summary: "check everything a session here needs, and say how to repair what is wrong",
   details: [
-    "Looks at Node, the configuration, model keys, every server (starting it), sandbox, keyring, kept data, and what an editor would see. Exit code 1 when something is wrong.",
+    "Looks at Node, the configuration, model keys, every server (starting it), sandbox, keyring, kept data, the gateway, and what an editor would see. Exit code 1 when something is wrong.",
   ],
   options: { json: JSON_OPTION, "no-connect": flag("start no server") },
   examples: { "tenon doctor": "ends with the commands that repair what it found" },

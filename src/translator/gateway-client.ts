@@ -224,7 +224,7 @@ export class GatewayClient {
   }
 }
 
-export function resultOf({ result, error }: Outcome): JsonValue {
+function resultOf({ result, error }: Outcome): JsonValue {
   if (error) throw new Error(error.message);
   return result;
 }

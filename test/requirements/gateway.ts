@@ -233,4 +233,7 @@ export const GATEWAY_REQUIREMENTS = [
     id: "G359",
     text: "tenon gateway status and stop; a second gateway is refused; an idle one ends by itself if told to",
   },
+  // G530 to G549: its documents.
+  { id: "G530", text: "the example of the reference is answered by a gateway as the page says" },
+  { id: "G531", text: "tenon doctor says whether a gateway runs, and what it does" },
 ] as const;

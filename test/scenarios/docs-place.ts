@@ -1,5 +1,7 @@
 // Where the examples of the documents run: a home and a project of their own, with servers of the names they use.
-import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { scriptedServer } from "../../src/testing/index.js";
 import { type AuthServer, authServer, type ProtectedServer, protectedServer } from "../../src/testing/lab/index.js";
@@ -16,6 +18,8 @@ export interface DocsPlace extends AsyncDisposable {
   readonly linearUrl?: string;
   /** As a person would type it there. */
   run(line: string, input?: string): Promise<CommandResult>;
+  /** Types it and leaves it running once it has printed something; resolves with what it printed. It ends with the place. */
+  serve(line: string): Promise<string>;
 }
 
 export interface PlaceOptions {
@@ -46,13 +50,21 @@ export async function docsPlace(options: PlaceOptions = {}): Promise<DocsPlace> 
   const nodes = [agentNode(), process.execPath].map((node) => dirname(node));
   const path = [programs ?? bin, bin, ...nodes, "/usr/local/bin", "/usr/bin", "/bin"].join(delimiter);
   const env = { ...cleanEnv(join(home, "tenon")), HOME: home, PATH: path, TENON_KEYRING: "off" };
+  const run: DocsPlace["run"] = async (line, input) =>
+    await runCommand("bash", ["-c", line], { cwd: project, env, ...(input === undefined ? {} : { input }) });
   return {
     project,
     home,
     ...(lab ? { linearUrl: lab.url } : {}),
-    run: async (line, input) =>
-      await runCommand("bash", ["-c", line], { cwd: project, env, ...(input === undefined ? {} : { input }) }),
+    run,
+    serve: async (line) => {
+      const child = spawn("bash", ["-c", `exec ${line}`], { cwd: project, env, stdio: ["ignore", "pipe", "ignore"] });
+      const said = await Promise.race([once(child.stdout, "data"), once(child, "exit")]);
+      return String(said[0]);
+    },
     [Symbol.asyncDispose]: async () => {
+      const gateway = join(home, "tenon/state/gateway");
+      if (existsSync(gateway)) await run("tenon gateway stop --drain 0");
       await lab?.[Symbol.asyncDispose]();
       folder[Symbol.dispose]();
     },

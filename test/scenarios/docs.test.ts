@@ -6,6 +6,7 @@ import { pictureLines, pictureSvg } from "../../scripts/docs/picture.js";
 import { type Block, blocksIn, documents, ROOT, type ShellLine, shellLines } from "../docs/blocks.js";
 import { TemporaryFolder } from "./agent.js";
 import { type DocsPlace, docsPlace } from "./docs-place.js";
+import { WireClient } from "./gateway/wire-client.js";
 import { runCommand } from "./run-command.js";
 import { scenario } from "./scenario.js";
 
@@ -15,6 +16,7 @@ const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   [/^npm run (?:build|soak|bench|conformance|docs)\b/u, "they work on the repository itself"],
   [/^tenon acp-check\b/u, "a scenario of its own runs it against agents"],
   [/^NODE_OPTIONS=/u, "a scenario of its own brings the program it names"],
+  [/^tenon attach .*--watch/u, "it looks on until it is interrupted; a scenario of its own does that"],
 ];
 
 /** Where an example cannot end well by itself: what it exits with, and why. */
@@ -44,6 +46,10 @@ async function prepared(place: DocsPlace, line: ShellLine): Promise<string> {
   const revoked = /^tenon trust revoke (\S+)/u.exec(command)?.[1];
   if (revoked !== undefined) await place.run(`tenon trust approve ${revoked}`);
   if (/^tenon mcp (?:lock$|diff)/u.test(command)) await place.run("tenon mcp lock github"); // so that there is a lock
+  const token = /^tenon gateway token revoke (\S+)/u.exec(command)?.[1];
+  if (token !== undefined) await place.run(`tenon gateway token create ${token}`);
+  const isOfGateway = command === "tenon gateway status" && (await place.run(command)).code !== 0;
+  if (isOfGateway) await place.serve("tenon gateway run"); // so that there is one
   // Nobody opens the page: waiting for somebody is what it is for.
   return await withRecords(place, command.includes("--no-browser") ? `${command} --timeout 1` : command);
 }
@@ -55,7 +61,7 @@ async function withRecords(place: DocsPlace, command: string): Promise<string> {
     await place.run(`tenon chat -p "/help" --trace ${recording}`);
     return command;
   }
-  if (!/^tenon sessions (?:show|export|delete)/u.test(command)) return command;
+  if (!/^tenon (?:sessions (?:show|export|delete)|attach)/u.test(command)) return command;
   await place.run('tenon chat -p "what tools are there?"');
   const listed = await place.run("tenon sessions list --all --json");
   const id = /[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{21}/u.exec(listed.stdout)?.[0] ?? "none";
@@ -70,8 +76,17 @@ function exitOf({ command, exit }: ShellLine): number {
 /** In bash, where zsh's list of folders is a variable like any other. */
 const ZSH = "fpath=(. .); ";
 
+/** With a certificate for the example, and at a port that is free. */
+async function served(place: DocsPlace, command: string): Promise<void> {
+  const key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout box.key -out box.pem";
+  await place.run(`mkdir -p ~/src && openssl req -x509 ${key} -days 1 -subj /CN=box`);
+  if (command.includes("box.pem") && !existsSync(join(place.project, "box.pem"))) return; // there is no openssl
+  expect(await place.serve(command.replace(":4711", ":0"))).toMatch(/^tenon gateway: listens at /u);
+}
+
 async function typed(place: DocsPlace, line: ShellLine): Promise<void> {
   const command = await prepared(place, line);
+  if (command.startsWith("tenon gateway run")) return await served(place, command);
   const { code, stdout, stderr } = await place.run(`${command.includes("fpath") ? ZSH : ""}${command}`, "");
   const told = `${line.file}:${line.line} ${command}\n${stdout.slice(-2000)}\n${stderr.slice(-2000)}`;
   expect(code, told).toBe(exitOf(line));
@@ -160,6 +175,51 @@ scenario(
   },
   existsSync(join(ROOT, ".git")) ? {} : { lacks: "a git repository to clone" },
 );
+
+/** What an example shows of a message is so; what it leaves out may be anything, and figures of the day are of the day. */
+function shows(shown: unknown, real: unknown, path = ""): void {
+  if (Array.isArray(shown) && typeof shown[0] !== "string") {
+    expect(Array.isArray(real), path).toBe(true);
+    if (Array.isArray(real) && shown.length > 0) shows(shown[0], real[0], `${path}[0]`);
+  } else if (typeof shown === "object" && shown !== null && !Array.isArray(shown)) {
+    const fields = new Map(Object.entries(Object(real)));
+    for (const [name, value] of Object.entries(shown)) shows(value, fields.get(name), `${path}.${name}`);
+  } else if (isOfTheDay(shown, path)) expect(typeof real, path).toBe(typeof shown);
+  else expect(real, path).toEqual(shown);
+}
+
+const EXACT_NUMBERS = new Set(["id", "code", "protocolVersion", "protocol", "gateway", "turn"]);
+
+function isOfTheDay(shown: unknown, path: string): boolean {
+  const name = path.split(".").at(-1) ?? "";
+  if (typeof shown === "number") return !EXACT_NUMBERS.has(name);
+  return (
+    Array.isArray(shown) ||
+    (typeof shown === "string" && (shown.includes("…") || /^(?:box|\d+\.\d+\.\d+)$/u.test(shown)))
+  );
+}
+
+scenario(["G530", "G531"], "the example of docs/reference/gateway.md is answered by a gateway as it says", async () => {
+  const [block] = blocksIn("docs/reference/gateway.md").filter(({ language }) => language === "ndjson");
+  const messages = (block?.text ?? "").split("\n");
+  expect(messages.length).toBeGreaterThan(20);
+  await using place = await docsPlace({ isEmpty: true });
+  await place.serve("tenon gateway run");
+  const wire = await WireClient.open(`ws+unix:${join(place.home, "tenon/state/gateway/gateway.sock")}:/acp`);
+  let session = "SESSION";
+  for (let at = 0; at < messages.length; at += 2) {
+    const [request, answer] = [messages[at] ?? "", messages[at + 1] ?? ""].map((text) => {
+      return JSON.parse(text.replaceAll("DIRECTORY", place.project));
+    });
+    const sent = JSON.parse(JSON.stringify(request.params).replaceAll("SESSION", session));
+    const got = await wire.request(request.method, sent);
+    if (request.method === "session/new") session = String(got.result?.["sessionId"]);
+    shows(JSON.parse(JSON.stringify(answer).replaceAll("SESSION", session)), got, request.method);
+  }
+  const told = await place.run("tenon doctor --no-connect");
+  expect(told.stdout).toMatch(/✓ gateway +process \d+; sessions: 1 idle/u);
+  await wire.close();
+});
 
 scenario(["W3"], "the programs of the documents compile against what is published, and run", async () => {
   const programs = documents().flatMap((file) => blocksIn(file).filter(({ language }) => language === "ts"));

@@ -432,6 +432,22 @@ scenario(
       expect(await tenonCommand("stop", "--drain", "0")).toMatchObject({ code: 0, stdout: "The gateway has ended.\n" });
       expect(await gateway.exited).toBe(0);
     }
+    {
+      // A second signal does not wait for the turn.
+      withServer(home);
+      await using gateway = await GatewayProcess.start(home, ["--drain", "1h"]);
+      const one = await gateway.client("one");
+      const { sessionId } = await one.request("session/new", { cwd: home.path, mcpServers: [] });
+      one.prompt(sessionId, 'run_command command="sleep 600"', "p1").catch(() => undefined);
+      await one.answer(await one.question());
+      await one.until(({ update }) => update.sessionUpdate === "tool_call_update");
+      gateway.kill("SIGTERM");
+      for (let status = { isDraining: false }; !status.isDraining; ) {
+        status = await one.request("_tenon/gateway/status", {});
+      }
+      gateway.kill("SIGTERM");
+      expect(await gateway.exited).toBe(130);
+    }
     await using idle = await GatewayProcess.start(home, ["--idle-exit", "300ms"]);
     const one = await idle.client("one");
     await one.wire.close();

@@ -61,6 +61,7 @@ export async function runAcp({ trace: path, config, gateway, ...options }: AcpOp
           tellSessions = (error) => served.tellSessions(error);
         })
         .catch((error: unknown) => {
+          if (stopping.signal.aborted) return; // it was told to end while it connected
           process.stderr.write(`tenon acp: ${error instanceof Error ? error.message : String(error)}\n`);
           stop(1);
         });

@@ -47,6 +47,7 @@ const IDLE_EXIT = "30m";
 
 export async function serveThroughGateway(serving: GatewayServing): Promise<Served> {
   const { stream, choice, stopping } = serving;
+  stopping.throwIfAborted();
   const world = nodeWorld({ log: chooseLog("warn") });
   const way = wayToGateway(world, choice);
   if (typeof way === "string") return await serveWithout(serving, way);

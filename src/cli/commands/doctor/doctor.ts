@@ -28,6 +28,7 @@ import { definedVariables, grantKeyStatus, grantKeyText, secretResolver } from "
 import { progress } from "../../terminal/screen.js";
 import { formatElapsed, type Palette } from "../../terminal/stream.js";
 import { displayWidth, visible, visibleLine, wrapText } from "../../terminal/text.js";
+import { askGateway, socketOf } from "../gateway/control.js";
 import { type InspectedServer, inspectAll, liveConfig } from "../mcp/inspect.js";
 import { nextFor, nextForUnused } from "../mcp/next-steps.js";
 import { lookAtProviders } from "../models/models.js";
@@ -59,13 +60,14 @@ async function examine(context: CommandContext, mayConnect: boolean): Promise<re
     ? await inspectAll(config, context, { timeoutMs: CLI_LIMITS.connectMs })
     : config.servers.map((server) => ({ server }));
   using _shown = progress(context, "Looking at this machine…");
-  const [meaning, state, cache, models, sandbox, keyring, editor, editors] = await Promise.all([
+  const [meaning, state, cache, models, sandbox, keyring, gateway, editor, editors] = await Promise.all([
     checkMeaning(config, context),
     checkFolder("stateDir", context),
     checkFolder("cacheDir", context),
     checkModels(config, context),
     checkSandbox(config, context),
     checkKeyring(config, context),
+    checkGateway(context),
     checkEditor(context),
     checkEditors(context),
   ]);
@@ -81,6 +83,7 @@ async function examine(context: CommandContext, mayConnect: boolean): Promise<re
     ...keyring,
     state,
     cache,
+    gateway,
     editor,
     editors,
   ];
@@ -308,6 +311,32 @@ async function checkKeyring(config: EffectiveConfig, context: CommandContext): P
     const text = deadline.expired ? "the keyring did not answer: it may wait to be unlocked" : message;
     if (written.includes('"keyring:')) return [{ ...about, state: "wrong", text, cures: [hint] }, ...logins];
     return [{ ...about, state: "unused", text: `${text}; nothing here needs it` }, ...logins];
+  }
+}
+
+async function checkGateway(context: CommandContext): Promise<Finding> {
+  const about = { id: "gateway", subject: "gateway" };
+  try {
+    const status = await askGateway(socketOf(context, undefined), "_tenon/gateway/status", {});
+    if (!status) {
+      const text = "none runs; with tenon setup EDITOR --gateway sessions go on when the editor ends";
+      return { ...about, state: "unused", text };
+    }
+    const { version, pid, questions } = status;
+    const sessions = isJsonObject(status["sessions"]) ? Object.entries(status["sessions"]) : [];
+    const counts = sessions.flatMap(([state, count]) => (count === 0 ? [] : [`${JSON.stringify(count)} ${state}`]));
+    const doing = counts.length === 0 ? "no session open" : `sessions: ${counts.join(", ")}`;
+    const text = `process ${JSON.stringify(pid)}; ${doing}`;
+    if (version !== VERSION) {
+      const cures = ["tenon gateway stop: the next editor starts the newer one"];
+      return { ...about, state: "odd", text: `${text}; it is of Tenon ${JSON.stringify(version)}`, cures };
+    }
+    if (questions === 0) return { ...about, state: "ok", text };
+    const cures = ["tenon sessions list --all, then tenon attach SESSION"];
+    return { ...about, state: "odd", text: `${text}; ${JSON.stringify(questions)} open questions`, cures };
+  } catch (thrown) {
+    const { message } = toTenonError(thrown);
+    return { ...about, state: "wrong", text: message, cures: ["tenon gateway logs", "tenon gateway stop"] };
   }
 }
 

@@ -67,8 +67,13 @@ export const runGatewayRun: Run<RunValues> = async ({ values }, context) => {
     notify: () => notifySettings(world, stateDir),
     onStop: (graceMs) => stop(graceMs ?? drainMs, EXIT.done),
   });
+  let isAsked = false;
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-    process.on(signal, () => stop(drainMs, signal === "SIGTERM" ? EXIT.done : EXIT.interrupted));
+    process.on(signal, () => {
+      if (isAsked) process.exit(EXIT.interrupted); // whoever asks again does not want to wait
+      isAsked = true;
+      stop(drainMs, signal === "SIGTERM" ? EXIT.done : EXIT.interrupted);
+    });
   }
   if (idleExitMs !== undefined) exitWhenIdle(gateway, world, { idleExitMs, stop: () => stop(0, EXIT.done) });
   tellStart(values, gateway.addresses, context);
