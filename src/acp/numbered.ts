@@ -73,7 +73,8 @@ function makeShared(item: LogItem, sessionId: string, client: ClientAbilities): 
 
 function updatesOf(event: SessionEvent, client: ClientAbilities): readonly acp.SessionUpdate[] {
   if (event.kind !== "user") return toUpdates(event, client);
-  const _meta = event.by && { tenon: { by: event.by } };
+  const tenon = event.by && { by: event.by };
+  const _meta = tenon && { tenon };
   return event.content.map((block) => {
     return { sessionUpdate: "user_message_chunk", content: toAcpBlock(block), ...defined({ _meta }) };
   });
