@@ -6,6 +6,7 @@ import { defined } from "../base/json/defined.js";
 import type { LogItem, SessionEvent } from "../session/index.js";
 import type { SessionHandle } from "./access.js";
 import type { ClientAbilities } from "./capabilities.js";
+import { sharedMeta } from "./meta.js";
 import type { EmittedSettings } from "./options.js";
 import { RepeatedFailures, toUpdates } from "./to-client.js";
 import { toAcpBlock } from "./tool-call.js";
@@ -63,7 +64,7 @@ function makeShared(item: LogItem, sessionId: string, client: ClientAbilities): 
     if (item.kind === "moment") return new SharedUpdate({ sessionId, update });
     const { seq } = item;
     const tenon = left === 0 ? { seq } : { partOf: seq, part: part++ };
-    return new SharedUpdate({ sessionId, update, _meta: { tenon } });
+    return new SharedUpdate({ sessionId, update, _meta: sharedMeta(tenon) });
   };
   return events.map((event, index) => {
     const own = updates[index] ?? [];
@@ -73,8 +74,7 @@ function makeShared(item: LogItem, sessionId: string, client: ClientAbilities): 
 
 function updatesOf(event: SessionEvent, client: ClientAbilities): readonly acp.SessionUpdate[] {
   if (event.kind !== "user") return toUpdates(event, client);
-  const tenon = event.by && { by: event.by };
-  const _meta = tenon && { tenon };
+  const _meta = event.by && sharedMeta({ by: event.by });
   return event.content.map((block) => {
     return { sessionUpdate: "user_message_chunk", content: toAcpBlock(block), ...defined({ _meta }) };
   });

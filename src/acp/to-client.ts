@@ -9,7 +9,7 @@ import type { CompactionEvent, TurnEvent } from "../engine/index.js";
 import type { ServerStatus, SessionEvent, SessionInfo } from "../session/index.js";
 import type { ClientAbilities } from "./capabilities.js";
 import { ACP_LIMITS } from "./limits.js";
-import { sentMeta } from "./meta.js";
+import { sentMeta, sharedMeta } from "./meta.js";
 import { endUpdate, looksOf, progressUpdate, startUpdate, toolContent } from "./tool-call.js";
 
 export function toUpdates(event: SessionEvent, client: ClientAbilities): acp.SessionUpdate[] {
@@ -26,7 +26,7 @@ export function toUpdates(event: SessionEvent, client: ClientAbilities): acp.Ses
         return { ...update, _meta: sentMeta({ mcp: { servers: [event.status] } }) };
       });
     case "session_info":
-      return [{ sessionUpdate: "session_info_update", _meta: { tenon: infoOf(event) } }];
+      return [{ sessionUpdate: "session_info_update", _meta: sharedMeta(infoOf(event)) }];
     case "settings": // only changes are sent, by `EmittedSettings`
       return [];
     case "commands":
