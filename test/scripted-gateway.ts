@@ -6,6 +6,7 @@ import type { World } from "../src/base/ports/world.js";
 /** Fields of parameters and results that tests look at; which of them are there, the method says. */
 interface Fields {
   readonly sessionId: string;
+  readonly requestId: RpcId;
   readonly method: string;
   readonly prompt: readonly object[];
   readonly update: {
@@ -65,6 +66,8 @@ class ScriptedSession {
   readonly questions: Question[] = [];
   readonly prompts: Map<string, Prompt> = new Map();
   readonly clients: Set<ScriptedConnection> = new Set();
+  /** The id of the prompt whose turn runs. */
+  running: string | undefined;
   isCancelled = false;
 
   get lastSeq(): number {
@@ -172,6 +175,7 @@ export class ScriptedGateway {
     const session = this.session(id);
     this.ran.push(prompt.id);
     session.isCancelled = false;
+    session.running = prompt.id;
     this.append(id, [{ sessionUpdate: "user_message_chunk", content: words }], by);
     for (const step of this.options.steps ?? ["text", "tool", "text"]) {
       await this.#pause();
@@ -179,6 +183,7 @@ export class ScriptedGateway {
       await this.#step(id, step);
     }
     prompt.stopReason = session.isCancelled ? "cancelled" : "end_turn";
+    session.running = undefined;
     this.append(id, []);
   }
 
@@ -229,6 +234,10 @@ class ScriptedConnection {
   readonly #gateway: ScriptedGateway;
   readonly #wire: Wire;
   readonly #answers = new Map<number, (result: unknown) => void>();
+  /** The requests that questions were put by, and the sessions of those. */
+  readonly #asked = new Map<number, string>();
+  /** Prompts of this connection, by the ids of their requests. */
+  readonly #prompts = new Map<RpcId, { readonly sessionId: string; readonly promptId: string }>();
   #client = "";
   #ids = 0;
   #isCut = false;
@@ -281,15 +290,27 @@ class ScriptedConnection {
 
   ask(sessionId: string, question: Question): void {
     const _meta = { tenon: { questionId: question.id, askedAt: 0 } };
-    this.request("session/request_permission", { sessionId, _meta }, (result) => {
+    const id = this.request("session/request_permission", { sessionId, _meta }, (result) => {
       question.answer ??= result;
     });
+    this.#asked.set(id, sessionId);
   }
 
-  request(method: string, params: object, onAnswer: (result: unknown) => void): void {
+  /** The client leaves: what it was asked is taken back, and stays open for others. */
+  #leave(sessionId: string): void {
+    if (!this.#gateway.session(sessionId).clients.delete(this)) return;
+    for (const [requestId, of] of this.#asked) {
+      if (of !== sessionId || !this.#answers.has(requestId)) continue;
+      this.#answers.set(requestId, () => {});
+      this.#send({ method: "$/cancel_request", params: { requestId } });
+    }
+  }
+
+  request(method: string, params: object, onAnswer: (result: unknown) => void): number {
     const id = this.#ids++;
     this.#answers.set(id, onAnswer);
     this.#send({ id, method, params });
+    return id;
   }
 
   #hear(message: Message): void {
@@ -302,6 +323,9 @@ class ScriptedConnection {
     this.#gateway.received.push(message);
     if (id === undefined) {
       if (method === "session/cancel") this.#gateway.session(params.sessionId).isCancelled = true;
+      const { sessionId, promptId } = this.#prompts.get(params.requestId) ?? {};
+      const session = this.#gateway.sessions.get(sessionId ?? "");
+      if (method === "$/cancel_request" && session?.running === promptId && session) session.isCancelled = true;
       return;
     }
     const failure = this.#gateway.failures.get(method)?.shift();
@@ -337,12 +361,16 @@ class ScriptedConnection {
       case "session/prompt":
         if (!session) return this.#send({ id, error: { code: -32002, message: "no such session" } });
         return this.#prompt(id, params.sessionId, params);
+      case "session/close":
+        this.#leave(params.sessionId);
+        return this.#send({ id, result: {} });
       default:
         return this.#send({ id, result: options.answers?.[method]?.() ?? { method } });
     }
   }
 
   #join(id: RpcId, sessionId: string, how: { readonly after: number; readonly isLoaded: boolean }): void {
+    this.#leave(sessionId);
     const session = this.#gateway.session(sessionId);
     const view = { questions: session.questions.map((question) => ({ id: question.id })) };
     const modes = { currentModeId: this.#gateway.mode, availableModes: [] };
@@ -362,6 +390,7 @@ class ScriptedConnection {
   #prompt(id: RpcId, sessionId: string, params: Message["params"]): void {
     const session = this.#gateway.session(sessionId);
     const { promptId } = params._meta.tenon;
+    this.#prompts.set(id, { sessionId, promptId });
     const known = session.prompts.get(promptId);
     const prompt: Prompt = known ?? { id: promptId, stopReason: "", ended: Promise.resolve() };
     const ended = known ? known.ended : this.#gateway.runTurn(sessionId, prompt, this.#client, params.prompt[0] ?? {});

@@ -207,6 +207,8 @@ export interface Asked {
   connection: object;
   /** Of a question only, whose answer may be wanted again. */
   answer?: Outcome;
+  /** The editor left the session, and the gateway is about to take the question back: no answer counts any more. */
+  isLeft?: boolean;
 }
 
 /** Requests of the gateway to the editor. Questions live longer than the connection they came over. */
@@ -231,7 +233,7 @@ export class AskedOfEditor {
   /** Undefined: nobody waits for it any more. */
   answered(id: RpcId, answer: Outcome): Asked | undefined {
     const asked = typeof id === "number" ? this.#byKey.get(id) : undefined;
-    if (!asked) return undefined;
+    if (!asked || asked.isLeft) return undefined;
     this.#byKey.delete(asked.key);
     if (asked.questionId !== undefined) {
       asked.answer = answer;
@@ -259,10 +261,31 @@ export class AskedOfEditor {
     return over;
   }
 
+  /** The gateway takes a question back: should it ask it again, the person is asked anew. */
+  withdraw(asked: Asked): void {
+    this.#byKey.delete(asked.key);
+    this.#questions.delete(questionKey(asked.sessionId, asked.questionId));
+  }
+
+  /** The editor leaves a session, or loads it anew; gives the questions that it still shows. */
+  leave(sessionId: string, connection: object | undefined): readonly Asked[] {
+    const all = [...this.#byKey.values(), ...this.#questions.values()];
+    const left = all.filter((asked) => asked.sessionId === sessionId && asked.questionId !== undefined);
+    const shown = new Set(left.filter(({ key, isLeft }) => this.#byKey.has(key) && !isLeft));
+    for (const asked of left) {
+      this.withdraw(asked);
+      if (!shown.has(asked) || asked.connection !== connection) continue;
+      asked.isLeft = true; // until the gateway has taken it back, which it is answered
+      this.#byKey.set(asked.key, asked);
+    }
+    return [...shown];
+  }
+
   /** Nobody can take their answers: files and terminals that were asked for over a connection that is gone. */
   dropRequestsOf(connection: object): void {
     for (const [key, asked] of this.#byKey) {
-      if (asked.connection === connection && asked.questionId === undefined) this.#byKey.delete(key);
+      const isWanted = asked.questionId !== undefined && !asked.isLeft;
+      if (asked.connection === connection && !isWanted) this.#byKey.delete(key);
     }
   }
 
@@ -275,6 +298,6 @@ export class AskedOfEditor {
   }
 }
 
-function questionKey(sessionId: string | undefined, questionId: string): string {
-  return JSON.stringify([sessionId ?? null, questionId]);
+function questionKey(sessionId: string | undefined, questionId: string | undefined): string {
+  return JSON.stringify([sessionId ?? null, questionId ?? null]);
 }

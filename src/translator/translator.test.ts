@@ -231,6 +231,45 @@ test("a question that was answered elsewhere meanwhile is taken off the screen",
   await translator.close();
 });
 
+test("a question that was taken back when the editor left is asked anew: what the editor said after that decides nothing", async () => {
+  const { translator, gateway, newSession, prompt, ask, answerTo, world, sent } = stage({ steps: ["question"] });
+  translator.run();
+  const session = await newSession();
+  prompt(session);
+  await world.advance(100);
+  const asked = () => sent.filter(({ method }) => method === "session/request_permission");
+  const answer = (id: Message["id"], outcome: string) =>
+    translator.hear({ jsonrpc: "2.0", id: id ?? null, result: { outcome } });
+  const reload = () => answerTo(ask("session/load", { sessionId: session, cwd: "/p", mcpServers: [] }));
+  // The answer comes before the gateway has taken the question back, or after it.
+  const closed = ask("session/close", { sessionId: session });
+  answer(asked()[0]?.id, "cancelled");
+  await answerTo(closed);
+  await reload();
+  await world.advance(100);
+  expect(asked()).toHaveLength(2);
+  await answerTo(ask("session/close", { sessionId: session }));
+  answer(asked()[1]?.id, "cancelled");
+  await reload();
+  await world.advance(100);
+  expect(asked()).toHaveLength(3);
+  await reload(); // once more, while it is open
+  await world.advance(100);
+  expect(asked()).toHaveLength(4);
+  for (const { id } of asked().slice(0, 3)) {
+    expect(sent).toContainEqual(expect.objectContaining({ method: "$/cancel_request", params: { requestId: id } }));
+    answer(id, "cancelled");
+  }
+  await world.advance(100);
+  expect(gateway.session(session).questions).toMatchObject([{ id: expect.any(String) }]);
+  expect(gateway.session(session).questions[0]).not.toHaveProperty("answer");
+  answer(asked()[3]?.id, "allowed");
+  await world.advance(100);
+  expect(JSON.stringify(gateway.session(session).log)).toContain("allowed");
+  expect(JSON.stringify(gateway.session(session).log)).not.toContain("cancelled");
+  await translator.close();
+});
+
 test("an answer about files that comes after the connection broke has no effect", async () => {
   const { translator, gateway, newSession, prompt, world, sent } = stage({ steps: ["file", "text"] });
   translator.run();
@@ -283,6 +322,26 @@ test("a prompt that is cancelled without a connection is over for the editor, an
   gateway.cutAll();
   await translator.close();
   expect(answers(never)).toEqual([]);
+});
+
+test("a cancel without a connection stops no turn that another client began meanwhile", async () => {
+  const { translator, gateway, newSession, prompt, world } = stage({ steps: Array(400).fill("text") });
+  translator.run();
+  const session = await newSession();
+  prompt(session);
+  await world.advance(50);
+  gateway.isDown = true;
+  gateway.cutAll();
+  translator.hear({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId: session } });
+  await world.advance(9_000); // its turn is over, and the next attempt to connect comes during the other one
+  const other = { id: "other", stopReason: "", ended: Promise.resolve() };
+  const ran = gateway.runTurn(session, other, "client-9", { type: "text", text: "mine" });
+  gateway.isDown = false;
+  for (let passed = 0; passed < 9_000; passed += 100) await world.advance(100);
+  await ran;
+  expect(gateway.received.map(({ method }) => method)).toContain("$/cancel_request");
+  expect(other.stopReason).toBe("end_turn");
+  await translator.close();
 });
 
 test("what is not idempotent is not sent again, and the editor hears that it may have had its effect", async () => {

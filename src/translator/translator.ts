@@ -4,7 +4,7 @@ import { handled } from "../base/async/scope.js";
 import { uuidV7 } from "../base/id.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import { messageOf } from "../base/message.js";
-import { AskedOfEditor, BookedSession, type EditorRequest, type Join, REPEATABLE } from "./book.js";
+import { type Asked, AskedOfEditor, BookedSession, type EditorRequest, type Join, REPEATABLE } from "./book.js";
 import type { Connection, FromGateway } from "./connection.js";
 import { GatewayClient, type GatewayOptions } from "./gateway-client.js";
 import { TRANSLATOR_LIMITS } from "./limits.js";
@@ -44,6 +44,8 @@ const CANCEL = "session/cancel";
 const UPDATE = "session/update";
 const PROMPT = "session/prompt";
 const CLOSE = "session/close";
+
+const CANCELLED: Outcome = { error: { code: ERRORS.cancelled, message: "Request cancelled" } };
 
 /** Failures of a join that another attempt does not mend. */
 const FINAL: ReadonlySet<number> = new Set([ERRORS.notFound, ERRORS.denied, ERRORS.invalidParams]);
@@ -185,7 +187,7 @@ export class Translator {
     if (session && session.state !== "joined") {
       // Without a connection this client has left already.
       if (method === CLOSE && !this.#gateway.connection) {
-        this.#sessions.delete(session.id);
+        this.#forget(session.id);
         this.#answer(request, { result: {} });
       }
       return;
@@ -211,20 +213,16 @@ export class Translator {
       const isGone = isAgain && isEnd && outcome.error?.code === ERRORS.notFound;
       this.#finish(request, isGone ? { result: {} } : outcome);
     });
-    if (request.isCancelled) this.#cancelAgain(connection, request);
-    if (method === CLOSE && sessionId !== undefined) this.#sessions.delete(sessionId);
+    // Only this one: a turn that another client began meanwhile is not what was meant.
+    if (request.isCancelled) connection.notify(CANCEL_REQUEST, { requestId: key });
+    if (method === CLOSE && sessionId !== undefined) this.#forget(sessionId);
     this.#onSent();
-  }
-
-  #cancelAgain(connection: Connection, { key, method, sessionId }: EditorRequest): void {
-    if (method === PROMPT) connection.notify(CANCEL, { sessionId: sessionId ?? null });
-    else connection.notify(CANCEL_REQUEST, { requestId: key });
   }
 
   #finish(request: EditorRequest, outcome: Outcome): void {
     const { method, params, sessionId } = request;
     if (!outcome.error && isJsonObject(params)) {
-      if (method === "session/delete" && sessionId !== undefined) this.#sessions.delete(sessionId);
+      if (method === "session/delete" && sessionId !== undefined) this.#forget(sessionId);
       if (method === "_tenon/session/set_mcp_servers") this.#sessionOf(request)?.declareServers(params["mcpServers"]);
       const made = method === "session/fork" ? sessionIdOf(outcome.result) : undefined;
       if (made !== undefined) this.#bookFork(made, params, outcome);
@@ -283,7 +281,7 @@ export class Translator {
       request.isCancelled = true;
       if (request.isOnWire) this.#gateway.connection?.notify(CANCEL_REQUEST, { requestId: request.key });
       else if (!request.wasSent) {
-        this.#answer(request, { error: { code: ERRORS.cancelled, message: "Request cancelled" } });
+        this.#answer(request, CANCELLED);
       }
     }
   }
@@ -306,7 +304,7 @@ export class Translator {
     if (message.kind === "request") return this.#ask(connection, { ...message, params });
     if (method === CANCEL_REQUEST) {
       const asked = this.#asked.byGatewayId(connection, isJsonObject(params) ? params["requestId"] : undefined);
-      if (asked) this.#toEditor({ jsonrpc: "2.0", method, params: { requestId: asked.key } });
+      if (asked) this.#withdraw(connection, asked);
       return;
     }
     if (method === UPDATE) {
@@ -331,6 +329,18 @@ export class Translator {
       known.gatewayId = id;
       known.connection = connection;
     }
+  }
+
+  /** What the editor answers to a question after that says nothing about it: editors close withdrawn ones by themselves. */
+  #withdraw(connection: Connection, asked: Asked): void {
+    if (!asked.isLeft) this.#takeOff(asked);
+    if (asked.questionId === undefined) return;
+    this.#asked.withdraw(asked);
+    connection.answer(asked.gatewayId, CANCELLED);
+  }
+
+  #takeOff({ key }: Asked): void {
+    this.#toEditor({ jsonrpc: "2.0", method: CANCEL_REQUEST, params: { requestId: key } });
   }
 
   #answeredByEditor(id: RpcId, outcome: Outcome): void {
@@ -424,6 +434,7 @@ export class Translator {
       this.#join(booked);
     } else if (!session.opening) {
       session.openAgain(opening);
+      if (opening.method === "session/load") this.#leaveQuestions(session.id);
       session.state = "absent";
       this.#join(session);
     }
@@ -510,10 +521,20 @@ export class Translator {
 
   /** What waits for it ends with that. */
   #lose(session: BookedSession, outcome: Outcome): void {
-    this.#sessions.delete(session.id);
+    this.#forget(session.id);
     for (const request of [...this.#requests.values()]) {
       if (request.sessionId === session.id) this.#answer(request, outcome);
     }
+  }
+
+  #forget(sessionId: string): void {
+    this.#sessions.delete(sessionId);
+    this.#leaveQuestions(sessionId);
+  }
+
+  /** What the editor was asked in a session that it leaves is asked anew when it comes back. */
+  #leaveQuestions(sessionId: string): void {
+    for (const asked of this.#asked.leave(sessionId, this.#gateway.connection)) this.#takeOff(asked);
   }
 
   /** Questions that ended while there was no connection are taken off the editor's screen. */
@@ -521,8 +542,6 @@ export class Translator {
     if (!Array.isArray(open)) return;
     const ids = open.flatMap((question) => (isJsonObject(question) ? [question["id"]] : []));
     const openIds = new Set(ids.filter((id) => typeof id === "string"));
-    for (const { key } of this.#asked.closeAllBut(sessionId, openIds)) {
-      this.#toEditor({ jsonrpc: "2.0", method: CANCEL_REQUEST, params: { requestId: key } });
-    }
+    for (const asked of this.#asked.closeAllBut(sessionId, openIds)) this.#takeOff(asked);
   }
 }
