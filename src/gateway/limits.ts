@@ -38,8 +38,11 @@ export const GATEWAY_LIMITS = {
   },
   /** The lock of the token file: a change takes milliseconds. */
   tokenLock: { waitMs: 5_000, everyMs: 20 },
-  /** The audit file, and the one before it; lines that wait while one becomes the other. */
-  audit: { maxBytes: 8_388_608, maxWaiting: 1_000, fieldChars: 256 },
+  /**
+   * The audit file, and how many before it are kept; lines that wait while one becomes the other. What clients can repeat at will
+   * has one line for all of this time, for this many of different clients and methods.
+   */
+  audit: { maxBytes: 8_388_608, keptFiles: 4, maxWaiting: 1_000, fieldChars: 256, countedMs: 60_000, counted: 4_096 },
   /**
    * Sessions in memory: of all accounts, and of one; clients of one. A session rests after this long without clients and work,
    * and the runtime of a directory after its last session. Turns of a gateway that is gone are continued if they are not older,

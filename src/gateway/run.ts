@@ -143,8 +143,10 @@ export class RunningGateway implements AsyncDisposable {
   #problem(): string | undefined {
     if (this.#sessions.isDraining) return "draining";
     const { world, stateDir } = this.#options;
-    const isThere = world.files.isFile(join(stateDir, "gateway", "client-secret"));
-    return isThere ? undefined : "the state folder cannot be read";
+    if (!world.files.isFile(join(stateDir, "gateway", "client-secret"))) return "the state folder cannot be read";
+    if (!this.#access.audit.isWritten()) return "the state folder cannot be written";
+    const isFull = this.#sessions.open().length >= GATEWAY_LIMITS.sessions.inAll;
+    return isFull ? `there are ${GATEWAY_LIMITS.sessions.inAll} sessions` : undefined;
   }
 
   #figures(): GatewayFigures {

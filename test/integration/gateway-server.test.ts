@@ -134,6 +134,40 @@ scenario(["G300"], "a client speaks ACP over WebSocket, by token and by socket, 
   expect(place.audit().match(/"event":"connected"/gu)).toHaveLength(3);
 });
 
+scenario(
+  ["G305", "G309"],
+  "over HTTP requests and notifications above the limit get 429 and when to come again",
+  async () => {
+    await using place = await running();
+    const at = { host: "127.0.0.1", port: place.port };
+    const headers = { authorization: `Bearer ${await place.token("t")}`, "content-type": "application/json" };
+    const post = (message: object, id?: string) =>
+      send(at, {
+        method: "POST",
+        headers: { ...headers, accept: "application/json, text/event-stream", ...(id && { "acp-connection-id": id }) },
+        body: JSON.stringify({ jsonrpc: "2.0", ...message }),
+      });
+    const { headers: given } = await post({ id: 1, method: "initialize", params: { protocolVersion: 1 } });
+    const id = String(given["acp-connection-id"]);
+    const list = { method: "session/list", params: {} };
+    expect(JSON.parse((await post({ id: null, ...list }, id)).body)).toMatchObject({
+      id: null,
+      error: { code: -32600 },
+    });
+    const cancel = { method: "session/cancel", params: { sessionId: "s" } };
+    const answers = [];
+    for (let count = 0; count < 200; count++) answers.push(await post(cancel, id));
+    const late = answers.filter(({ status }) => status === 429);
+    expect(late.length).toBeGreaterThan(20);
+    expect(late[0]?.headers["retry-after"]).toBe("1");
+    const refused = await Promise.all(Array.from({ length: 20 }, (_, count) => post({ id: count + 2, ...list }, id)));
+    const limited = refused.find(({ status }) => status === 429);
+    expect(JSON.parse(limited?.body ?? "")).toMatchObject({ error: { code: -32004 } });
+    expect(limited?.headers["retry-after"]).toBe("1");
+    expect(place.audit().match(/"event":"limited"/gu)).toHaveLength(2);
+  },
+);
+
 scenario(["G301", "G311"], "health is open, everything else needs a token", async () => {
   await using place = await running();
   const at = { host: "127.0.0.1", port: place.port };

@@ -160,7 +160,7 @@ test("a client's key is of use with its id and account only, also after a restar
 });
 
 describe("the audit file", () => {
-  test("has one line for each event, bounded fields, and one file before it", async () => {
+  test("has one line for each event, bounded fields, and four files before it", async () => {
     const world = fakeWorld();
     await using audit = await AuditLog.open(world, "/state");
     audit.write("refused", { reason: "x".repeat(10_000), remote: "\u202e::1" });
@@ -168,21 +168,52 @@ describe("the audit file", () => {
     expect(JSON.parse(line)).toMatchObject({ event: "refused", t: "2026-11-01T00:00:00.000Z" });
     expect(line.length).toBeLessThan(500);
     expect(line).toContain("\\u202e");
-    const lines = Math.ceil(GATEWAY_LIMITS.audit.maxBytes / 250) + 10;
+    const { maxBytes, keptFiles } = GATEWAY_LIMITS.audit;
+    const lines = Math.ceil((maxBytes / 10_000) * (keptFiles + 2));
+    const long = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`f${index}`, "m".repeat(250)]));
     for (let count = 0; count < lines; count++) {
-      audit.write("denied", { method: "m".repeat(200), count });
-      if (count % 500 === 0) await world.settle();
+      audit.write("connected", { ...long, count });
+      if (count % 10 === 0) await world.settle();
     }
     await world.settle();
+    const names = ["4", "3", "2", "1"].map((number) => `/state/gateway/audit.${number}.ndjson`);
+    const texts = await Promise.all([...names, audit.path].map((path) => world.files.readText(path)));
+    for (const text of texts) expect(text.length).toBeLessThan(maxBytes + 200_000);
+    expect(await world.files.find("/state/gateway/audit.5.ndjson")).toBeUndefined();
+    const counts = [...texts.join("").matchAll(/"count":(\d+)/gu)].map(([, count]) => Number(count));
+    const first = counts[0] ?? Number.NaN;
+    expect(counts).toEqual(Array.from({ length: lines - first }, (_, index) => first + index));
+  });
+
+  test("has one line and a count for what clients repeat, and keeps log-ins through a flood of it", async () => {
+    const world = fakeWorld();
+    const audit = await AuditLog.open(world, "/state");
     audit.write("connected", { account: "me" });
-    const [old, now] = [
-      await world.files.readText("/state/gateway/audit.1.ndjson"),
-      await world.files.readText(audit.path),
-    ];
-    expect(old.length).toBeGreaterThan(GATEWAY_LIMITS.audit.maxBytes);
-    expect(now.length).toBeLessThan(GATEWAY_LIMITS.audit.maxBytes / 4);
-    const counts = `${old}${now}`.matchAll(/"count":(\d+)/gu);
-    expect([...counts].map(([, count]) => Number(count))).toEqual(Array.from({ length: lines }, (_, count) => count));
+    for (let count = 0; count < 70_000; count++) {
+      audit.write("denied", { token: "1", method: "session/prompt" });
+      audit.write("limited", { token: `${count}`, method: null });
+    }
+    audit.write("denied", { token: "2", method: "session/prompt" });
+    await world.advance(60_000);
+    audit.write("denied", { token: "1", method: "session/prompt" });
+    audit.write("denied", { token: "1", method: "session/prompt" });
+    await audit[Symbol.asyncDispose]();
+    expect(world.clock.pendingTimers).toBe(0);
+    const lines = (await world.files.readText(audit.path)).trim().split("\n");
+    const found: { event: string; token?: string; count?: number }[] = lines.map((line) => JSON.parse(line));
+    const of = (event: string) =>
+      found.filter((line) => line.event === event).map(({ token, count }) => [token, count]);
+    expect(of("connected")).toHaveLength(1);
+    expect(of("denied")).toEqual([
+      ["1", undefined],
+      ["2", undefined],
+      ["1", 69_999],
+      ["1", undefined],
+      ["1", 1],
+    ]);
+    const limited = of("limited");
+    expect(limited.length).toBeLessThan(GATEWAY_LIMITS.audit.counted + 5);
+    expect(limited.reduce((sum, [, count]) => sum + (typeof count === "number" ? count : 1), 0)).toBe(70_000);
   });
 
   test("that cannot be written locks nobody out, and the log says so", async () => {
@@ -200,9 +231,11 @@ describe("the audit file", () => {
     };
     await using audit = await AuditLog.open(world, "/state");
     audit.write("connected", { account: "me" });
+    expect(audit.isWritten()).toBe(false);
     isFull = false;
+    expect(audit.isWritten()).toBe(true);
     audit.write("disconnected", { account: "me" });
-    expect(world.logEntries.map(({ event }) => event)).toEqual(["gateway.audit_failed"]);
-    expect(await world.files.readText(audit.path)).toContain("disconnected");
+    expect(world.logEntries.map(({ event }) => event)).toEqual(["gateway.audit_failed", "gateway.audit_failed"]);
+    expect(await world.files.readText(audit.path)).toMatch(/"connected".*\n.*"disconnected"/u);
   });
 });

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { handled } from "../../base/async/scope.js";
 import { messageOf } from "../../base/errors.js";
-import { type AppendFile, escapeUnseen, type LogFields, type World } from "../../base/ports/world.js";
+import { type AppendFile, escapeUnseen, type LogFields, type Timer, type World } from "../../base/ports/world.js";
 import { GATEWAY_LIMITS } from "../limits.js";
 
 export type AuditEvent =
@@ -13,21 +13,35 @@ export type AuditEvent =
   | "disconnected"
   /** A request before any principal was known: token, Host, Origin, limits of connections. */
   | "refused"
-  /** A request of a principal that it may not make. */
+  /** A request of a principal that it may not make. The first is written at once, the others of its minute as one line with their `count`. */
   | "denied"
-  /** A request above the limits of its connection or token; the first of a minute. */
+  /** A request above the limits of its connection or token; counted likewise. */
   | "limited"
-  /** A message of a principal that is no JSON-RPC; the first of a minute. */
+  /** A message of a principal that is no JSON-RPC; counted likewise. */
   | "malformed"
   | "token.created"
   | "token.revoked"
   | "question.answered";
 
-/** One JSON object a line, in `<stateDir>/gateway/audit.ndjson`; the lines before that are in `audit.1.ndjson`. */
+/** What clients can repeat at will: it must not push out who logged in and who answered what. */
+const COUNTED: ReadonlySet<AuditEvent> = new Set<AuditEvent>(["denied", "limited", "malformed"]);
+
+interface Repeated {
+  readonly event: AuditEvent;
+  readonly fields: LogFields;
+  count: number;
+}
+
+/** One JSON object a line, in `<stateDir>/gateway/audit.ndjson`; the lines before that are in `audit.1.ndjson`, and so on. */
 export class AuditLog implements AsyncDisposable {
   readonly #world: World;
   readonly path: string;
-  readonly #old: string;
+  readonly #folder: string;
+  /** Of this minute, by all that is written of them. */
+  readonly #repeated = new Map<string, Repeated>();
+  #minute: Timer | undefined;
+  /** What could not be written last. */
+  #unwritten: string | undefined;
   #file: AppendFile | undefined;
   #bytes = 0;
   #waiting: string[] | undefined;
@@ -36,8 +50,8 @@ export class AuditLog implements AsyncDisposable {
 
   private constructor(world: World, folder: string) {
     this.#world = world;
+    this.#folder = folder;
     this.path = join(folder, "audit.ndjson");
-    this.#old = join(folder, "audit.1.ndjson");
   }
 
   static async open(world: World, stateDir: string): Promise<AuditLog> {
@@ -49,7 +63,38 @@ export class AuditLog implements AsyncDisposable {
 
   /** Never throws: a disk that is full must not lock people out, and the log says that the line is missing. */
   write(event: AuditEvent, fields: LogFields): void {
-    if (this.#isClosed) return;
+    if (this.#isClosed || (COUNTED.has(event) && this.#isRepeated(event, fields))) return;
+    this.#write(event, fields);
+  }
+
+  /** False when the last line is not on the disk, and cannot be put there now either. */
+  isWritten(): boolean {
+    const line = this.#unwritten;
+    if (line !== undefined && !this.#waiting && !this.#isClosed) this.#append(line);
+    return this.#unwritten === undefined;
+  }
+
+  #isRepeated(event: AuditEvent, fields: LogFields): boolean {
+    const { countedMs, counted } = GATEWAY_LIMITS.audit;
+    this.#minute ??= this.#world.after(countedMs, () => this.#writeRepeated());
+    const isRoom = this.#repeated.size < counted;
+    const key = JSON.stringify([event, fields]);
+    const earlier = this.#repeated.get(key) ?? (isRoom ? undefined : this.#repeated.get(event));
+    if (earlier) earlier.count += 1;
+    else this.#repeated.set(isRoom ? key : event, { event, fields: isRoom ? fields : { account: null }, count: 0 });
+    return earlier !== undefined;
+  }
+
+  #writeRepeated(): void {
+    this.#minute?.clear();
+    this.#minute = undefined;
+    for (const { event, fields, count } of this.#repeated.values()) {
+      if (count > 0) this.#write(event, { ...fields, count });
+    }
+    this.#repeated.clear();
+  }
+
+  #write(event: AuditEvent, fields: LogFields): void {
     const short = Object.entries(fields).map(([name, value]) => [name, shortened(value)]);
     const head = { t: new Date(this.#world.now()).toISOString(), event };
     const line = `${escapeUnseen(JSON.stringify({ ...head, ...Object.fromEntries(short), ...head }))}\n`;
@@ -67,7 +112,9 @@ export class AuditLog implements AsyncDisposable {
       this.#file ??= this.#world.files.openAppend(this.path);
       this.#file.write(line);
       this.#bytes += Buffer.byteLength(line);
+      this.#unwritten = undefined;
     } catch (error) {
+      this.#unwritten = line;
       this.#world.log.error("gateway.audit_failed", { path: this.path, error: messageOf(error) });
     }
   }
@@ -87,8 +134,13 @@ export class AuditLog implements AsyncDisposable {
     try {
       this.#file?.close();
       this.#file = undefined;
-      await this.#world.files.adopt(this.path, this.#old);
-      await this.#world.files.remove(this.path);
+      const { files } = this.#world;
+      const old = (number: number) => join(this.#folder, `audit.${number}.ndjson`);
+      for (let number = GATEWAY_LIMITS.audit.keptFiles - 1; number > 0; number--) {
+        if (await files.find(old(number))) await files.adopt(old(number), old(number + 1));
+      }
+      await files.adopt(this.path, old(1));
+      await files.remove(this.path);
     } catch (error) {
       this.#world.log.error("gateway.audit_failed", { path: this.path, error: messageOf(error) });
     }
@@ -96,6 +148,7 @@ export class AuditLog implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#writeRepeated();
     await this.#rotation?.catch(() => {});
     this.#isClosed = true;
     this.#file?.close();

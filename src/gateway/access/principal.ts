@@ -52,6 +52,10 @@ const METHODS: Readonly<Record<Scope, readonly string[]>> = {
 
 const SCOPE_OF = new Map(SCOPES.flatMap((scope) => METHODS[scope].map((method) => [method, scope] as const)));
 
+export function isMethod(name: string): boolean {
+  return SCOPE_OF.has(name);
+}
+
 /** Every method needs a scope: one that is not listed needs `admin`, so that a new one is closed until it is listed. */
 export function scopesOf(method: string, params: JsonValue | undefined): readonly Scope[] {
   const own = SCOPE_OF.get(method) ?? "admin";

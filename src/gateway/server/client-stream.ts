@@ -157,17 +157,22 @@ export class SocketStream implements ClientStream {
     const checked = isBinary
       ? this.#requests.malformed(-32600, "Invalid request: a message is a text frame")
       : this.#requests.check(textOf(data));
-    if (checked.kind === "message") this.#hand(checked.message, checked.waitMs ?? 0);
+    if (checked.kind === "message") this.#hand(checked.message);
     else if (checked.kind === "refused") {
       this.#writeBytes(JSON.stringify(checked.answer));
-      if (checked.isMalformed && this.#requests.countMalformed()) this.close("too many messages that are no JSON-RPC");
+      const isMalformed = checked.why === "malformed";
+      if (isMalformed && this.#requests.countMalformed()) this.close("too many messages that are no JSON-RPC");
     }
+    // The answer to a request says when to come again; what has no answer is read more slowly.
+    if (checked.kind !== "refused" && checked.waitMs > 0) this.#rest(checked.waitMs);
   }
 
-  #hand(message: JsonObject, waitMs: number): void {
+  #hand(message: JsonObject): void {
     if (message["method"] === "initialize") this.#timers.start?.clear();
     if (isMessage(message)) this.#enqueue(message);
-    if (waitMs === 0) return;
+  }
+
+  #rest(waitMs: number): void {
     this.#web.pause();
     this.#timers.rest?.clear();
     this.#timers.rest = this.#world.after(waitMs, () => this.#web.resume());

@@ -80,13 +80,15 @@ export class HttpClients {
     const known = "principal" in from ? from : undefined;
     const requests = known?.requests ?? this.#options.requestsOf("principal" in from ? from.principal : from);
     const checked = requests.check(body);
-    if (checked.kind === "dropped") return answer(response, 403, "Forbidden");
+    const after = checked.waitMs > 0 ? String(Math.ceil(checked.waitMs / 1_000)) : undefined;
     if (checked.kind === "refused") {
-      const isOver = checked.isMalformed && requests.countMalformed();
-      answerJson(response, checked.isMalformed ? 400 : 403, checked.answer);
+      const isOver = checked.why === "malformed" && requests.countMalformed();
+      answerJson(response, STATUSES[checked.why], { value: checked.answer, after });
       if (isOver && known) this.#end(known);
       return;
     }
+    if (after !== undefined) return answer(response, 429, "Too Many Requests", { "retry-after": after });
+    if (checked.kind === "dropped") return answer(response, 403, "Forbidden");
     if (known) return await this.#forward(request, response, known, body);
     if (checked.message["method"] !== "initialize") return answer(response, 400, "Missing Acp-Connection-Id");
     if (!("principal" in from)) await this.#begin(request, response, { principal: from, requests, body });
@@ -286,12 +288,25 @@ async function writeResponse(response: ServerResponse, result: Response): Promis
   response.end();
 }
 
-export function answer(response: ServerResponse, status: number, text: string): void {
-  response.writeHead(status, { "content-type": "text/plain", "cache-control": "no-store", connection: "close" });
+const STATUSES = { malformed: 400, denied: 403, limited: 429 } as const;
+
+export function answer(
+  response: ServerResponse,
+  status: number,
+  text: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  const usual = { "content-type": "text/plain", "cache-control": "no-store", connection: "close" };
+  response.writeHead(status, { ...usual, ...headers });
   response.end(`${text}\n`);
 }
 
-function answerJson(response: ServerResponse, status: number, value: object): void {
-  response.writeHead(status, { "content-type": "application/json" });
+/** `after`: the seconds until the client may come again. */
+function answerJson(
+  response: ServerResponse,
+  status: number,
+  { value, after }: { readonly value: object; readonly after: string | undefined },
+): void {
+  response.writeHead(status, { "content-type": "application/json", ...defined({ "retry-after": after }) });
   response.end(JSON.stringify(value));
 }

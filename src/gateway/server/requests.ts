@@ -4,17 +4,20 @@ import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
 import type { LogFields, World } from "../../base/ports/world.js";
 import type { AuditLog } from "../access/audit.js";
-import { denial, type Principal } from "../access/principal.js";
+import { denial, isMethod, type Principal } from "../access/principal.js";
 import { GATEWAY_LIMITS } from "../limits.js";
 
 const MINUTE_MS = 60_000;
 
 /** A message to hand on, or the answer it gets instead. */
 export type Checked =
-  | { readonly kind: "message"; readonly message: JsonObject; readonly waitMs?: number }
-  | { readonly kind: "refused"; readonly answer: object; readonly isMalformed: boolean }
+  | { readonly kind: "message"; readonly message: JsonObject; readonly waitMs: number }
+  | { readonly kind: "refused"; readonly answer: object; readonly why: Refused; readonly waitMs: number }
   /** A notification that is not allowed: there is no answer to it. */
-  | { readonly kind: "dropped" };
+  | { readonly kind: "dropped"; readonly waitMs: number };
+
+/** `waitMs` above 0, of any of them: the token has sent more than it may, and is to be heard again after this. */
+type Refused = "malformed" | "denied" | "limited";
 
 /** Requests of each token in the last minute, as one budget for all its connections. */
 export class RequestBudgets {
@@ -50,14 +53,13 @@ export interface ConnectionRequestsOptions {
   readonly principal: Principal;
   readonly budgets: RequestBudgets;
   readonly audit: AuditLog;
-  readonly onRequest: (outcome: "taken" | "denied" | "limited" | "malformed") => void;
+  readonly onRequest: (outcome: "taken" | Refused) => void;
 }
 
 export class ConnectionRequests {
   readonly #options: ConnectionRequestsOptions;
   #underWay = 0;
   readonly #malformed = { count: 0, sinceMs: Number.NEGATIVE_INFINITY };
-  readonly #limited = { count: 0, sinceMs: Number.NEGATIVE_INFINITY };
 
   constructor(options: ConnectionRequestsOptions) {
     this.#options = options;
@@ -75,29 +77,23 @@ export class ConnectionRequests {
       return this.malformed(-32600, "Invalid request: a message is one JSON object; batches are not supported");
     }
     if (message["jsonrpc"] !== "2.0") return this.malformed(-32600, 'Invalid request: "jsonrpc" must be "2.0"');
-    return message["method"] === undefined ? { kind: "message", message } : this.#checkMethod(message);
+    return message["method"] === undefined ? { kind: "message", message, waitMs: 0 } : this.#checkMethod(message);
   }
 
   malformed(code: number, message: string): Checked {
     this.#options.onRequest("malformed");
     const answer = { jsonrpc: "2.0", id: null, error: { code, message } };
-    return { kind: "refused", answer, isMalformed: true };
+    return { kind: "refused", answer, why: "malformed", waitMs: 0 };
   }
 
-  /** True when there have been too many in a minute: the connection is to be closed. The first and the last are written down. */
+  /** True when there have been too many in a minute: the connection is to be closed. */
   countMalformed(): boolean {
-    const isFirst = this.#isFirst(this.#malformed);
-    const isLast = this.#malformed.count >= GATEWAY_LIMITS.malformedPerMinute;
-    if (isFirst || isLast) this.#options.audit.write("malformed", this.#who(null));
-    return isLast;
-  }
-
-  /** Counts one more, and says whether it is the first of its minute. */
-  #isFirst(counted: { count: number; sinceMs: number }): boolean {
     const nowMs = this.#options.world.monotonicMs();
+    const counted = this.#malformed;
     if (nowMs - counted.sinceMs >= MINUTE_MS) Object.assign(counted, { count: 0, sinceMs: nowMs });
     counted.count += 1;
-    return counted.count === 1;
+    this.#options.audit.write("malformed", this.#who(null));
+    return counted.count >= GATEWAY_LIMITS.malformedPerMinute;
   }
 
   #who(method: string | null): LogFields {
@@ -113,32 +109,37 @@ export class ConnectionRequests {
   }
 
   #checkMethod(message: JsonObject): Checked {
-    const { principal, budgets, audit, onRequest } = this.#options;
+    const { principal, budgets } = this.#options;
     const { id, method, params } = message;
     if (typeof method !== "string") return this.malformed(-32600, 'Invalid request: "method" must be a text');
-    const isRequest = id !== undefined && id !== null;
-    if (isRequest && typeof id !== "string" && typeof id !== "number") {
+    // `null` is the id of answers to what could not be read: a request with it could not be answered.
+    if (id !== undefined && typeof id !== "string" && typeof id !== "number") {
       return this.malformed(-32600, 'Invalid request: "id" must be a text or a number');
     }
+    const waitMs = budgets.take(principal); // first: refusals cost something too
     const denied = denial(principal, method, params);
-    if (denied) {
-      onRequest("denied");
-      audit.write("denied", this.#who(method));
-      return isRequest ? refused(id, denied) : { kind: "dropped" };
+    if (id === undefined) {
+      // A notification has no answer to be refused with; the connection is read more slowly instead.
+      if (denied || waitMs > 0) this.#note(denied ? "denied" : "limited", method);
+      return denied ? { kind: "dropped", waitMs } : { kind: "message", message, waitMs };
     }
-    const waitMs = budgets.take(principal);
-    // A notification has no answer to be refused with; the connection is read more slowly instead.
-    if (!isRequest) return { kind: "message", message, waitMs };
-    const problem =
-      waitMs > 0 ? tooOften(waitMs) : this.#underWay >= GATEWAY_LIMITS.requestsAtOnce ? tooMany() : undefined;
+    const full = this.#underWay >= GATEWAY_LIMITS.requestsAtOnce ? tooMany() : undefined;
+    const problem = waitMs > 0 ? tooOften(waitMs) : (denied ?? full);
     if (problem) {
-      onRequest("limited");
-      if (this.#isFirst(this.#limited)) audit.write("limited", this.#who(method));
-      return refused(id, problem);
+      const why = problem === denied ? "denied" : "limited";
+      this.#note(why, method);
+      return { kind: "refused", answer: refusal(id, problem), why, waitMs };
     }
     this.#underWay += 1;
-    onRequest("taken");
-    return { kind: "message", message };
+    this.#options.onRequest("taken");
+    return { kind: "message", message, waitMs };
+  }
+
+  /** Methods that there are not are one: their names are the client's to choose, and would fill the audit file. */
+  #note(why: "denied" | "limited", method: string): void {
+    const { audit, onRequest } = this.#options;
+    onRequest(why);
+    audit.write(why, this.#who(isMethod(method) ? method : "unknown"));
   }
 }
 
@@ -153,12 +154,8 @@ function tooMany(): TenonError {
   return new TenonError("access.limited", `${what}; wait until one of them is answered`);
 }
 
-function refused(id: string | number, { code, message, hint, retryAfterMs }: TenonError): Checked {
+function refusal(id: string | number, { code, message, hint, retryAfterMs }: TenonError): object {
   const wireCode = code === "access.denied" ? -32003 : -32004;
   const data = { code, hint, ...defined({ retryAfterMs }) };
-  return {
-    kind: "refused",
-    answer: { jsonrpc: "2.0", id, error: { code: wireCode, message, data } },
-    isMalformed: false,
-  };
+  return { jsonrpc: "2.0", id, error: { code: wireCode, message, data } };
 }

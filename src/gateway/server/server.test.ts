@@ -145,15 +145,16 @@ describe("a WebSocket", () => {
       const client = await new Client(place, await place.token("t")).opened();
       client.call(1, "initialize", INITIALIZE);
       const bad = ["{", "[]", "7", `${"[".repeat(300)}${"]".repeat(300)}`, '{"id":1}', '{"jsonrpc":"2.0","method":1}'];
+      bad.push('{"jsonrpc":"2.0","id":null,"method":"session/list"}');
       for (const text of bad) client.say(text);
       client.web.send(Buffer.from([1, 2]), { binary: true });
       await place.world.settle();
       expect(client.errors().map(({ id, code }) => [id, code])).toEqual([
         [null, -32700],
-        ...Array.from({ length: 6 }, () => [null, -32600]),
+        ...Array.from({ length: 7 }, () => [null, -32600]),
       ]);
       await place.world.advance(59_000);
-      for (let count = 7; count < 19; count++) client.say("{");
+      for (let count = 8; count < 19; count++) client.say("{");
       await place.world.settle();
       expect(client.ended).toBeUndefined();
       client.say("{");
@@ -190,6 +191,28 @@ describe("a WebSocket", () => {
       client.call(400, "session/list");
       await place.world.settle();
       expect(client.errors()[2]).toMatchObject({ id: 400, code: -32004 });
+    }));
+
+  test("pays for what it may not do as well, and has one line for it; what has no answer is heard more slowly", () =>
+    inPlace(async (place) => {
+      const client = await new Client(place, await place.token("t", ["read"])).opened();
+      client.call(0, "initialize", INITIALIZE);
+      await place.world.settle();
+      for (let id = 1; id < 400; id++) client.call(id, "session/prompt");
+      for (let count = 0; count < 100; count++) client.say({ jsonrpc: "2.0", method: `m${count}` });
+      client.call(400, "session/list");
+      await place.world.settle();
+      const codes = client.errors().map(({ code }) => code);
+      expect(codes.slice(0, 119)).toEqual(Array.from({ length: 119 }, () => -32003));
+      expect(new Set(codes.slice(119))).toEqual(new Set([-32004]));
+      await place.world.advance(60_000);
+      client.call(401, "session/list");
+      await place.world.settle();
+      expect(client.frames.at(-1)).toContain('"id":401,"result"');
+      const audit = await place.audit();
+      expect(audit.match(/"event":"(denied|limited)"/gu)?.length).toBeLessThan(8);
+      expect(audit).toMatch(/"event":"denied".*"method":"session\/prompt","count":118/u);
+      expect(audit).toMatch(/"method":"unknown","count":99/u);
     }));
 
   test("that does not read makes a sender wait at 1 MB, and others not", () =>
