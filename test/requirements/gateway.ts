@@ -236,4 +236,29 @@ export const GATEWAY_REQUIREMENTS = [
   // G530 to G549: its documents.
   { id: "G530", text: "the example of the reference is answered by a gateway as the page says" },
   { id: "G531", text: "tenon doctor says whether a gateway runs, and what it does" },
+  // G500 to G529: what the gateway promises as a whole.
+  {
+    id: "G500",
+    text: "a gateway that is killed under running turns comes back by its translators: every prompt is answered, and no update is missing or repeated",
+  },
+  {
+    id: "G501",
+    text: "a kill of the gateway leaves no process behind, and no call that is not idempotent is made twice",
+  },
+  {
+    id: "G502",
+    text: "translators that lose the socket all at once are back within seconds, and no MCP server is connected to anew",
+  },
+  {
+    id: "G503",
+    text: "two editors on one session are shown the same updates in the same order; one that is killed in the middle of a turn returns without a gap or a repeat",
+  },
+  {
+    id: "G504",
+    text: "a prompt that an editor sends again under its id after it was killed is answered from the turn that ran",
+  },
+  {
+    id: "G505",
+    text: "clients that join, prompt, are cut off and leave, thousands of them, leave no open file, no process and no memory behind",
+  },
 ] as const;
