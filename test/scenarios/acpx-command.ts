@@ -21,6 +21,9 @@ export interface AcpxOptions {
   readonly keepSeconds: number;
   /** A program with its arguments that is started with the agent's command behind it. */
   readonly through?: readonly string[];
+  /** What `tenon acp` gets. */
+  readonly acpArgs?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export class Acpx {
@@ -30,15 +33,15 @@ export class Acpx {
   readonly #leaks: LeakCheck;
 
   private constructor(options: AcpxOptions, marker: string, leaks: LeakCheck) {
-    const { home, servers, keepSeconds, through = [] } = options;
+    const { home, servers, keepSeconds, through = [], acpArgs = [] } = options;
     const env = [{ name: MARKER_VARIABLE, value: marker }];
     const config = join(home.path, "acpx-mcp.json");
     writeFileSync(config, JSON.stringify({ mcpServers: servers.map((server) => ({ ...server, env })) }));
     this.#args = [
       ...[peerFile("acpx", "dist/cli.js"), "--mcp-config", config, "--approve-all", "--format", "json"],
-      ...["--ttl", String(keepSeconds), "--agent", [...through, agentNode(), TENON, "acp"].join(" ")],
+      ...["--ttl", String(keepSeconds), "--agent", [...through, agentNode(), TENON, "acp", ...acpArgs].join(" ")],
     ];
-    this.#env = cleanEnv(home.path, { HOME: home.path, [MARKER_VARIABLE]: marker });
+    this.#env = cleanEnv(home.path, { ...options.env, HOME: home.path, [MARKER_VARIABLE]: marker });
     this.#cwd = home.path;
     this.#leaks = leaks;
   }

@@ -48,6 +48,12 @@ export class Fleet implements AsyncDisposable {
     return editor;
   }
 
+  /** One that was killed: it has not ended as it should. */
+  async forget(editor: Editor): Promise<void> {
+    this.editors.splice(this.editors.indexOf(editor), 1);
+    await editor.client[Symbol.asyncDispose]().catch(() => undefined); // it complains of the kill
+  }
+
   /** A client of the gateway without a translator, with the abilities of the editors. */
   async client(): Promise<WireClient> {
     const client = await WireClient.open(`ws+unix:${this.socketPath}:/acp`);
