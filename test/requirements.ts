@@ -175,7 +175,6 @@ const HERE = [
   {
     id: "F1",
     text: "a translator speaks ACP to the editor and the gateway's protocol behind; sessions live in the gateway",
-    deferred: { issue: "gateway", why: "no issue is filed yet" },
   },
   {
     id: "F2",
@@ -190,7 +189,6 @@ const HERE = [
   {
     id: "F4",
     text: "gateway disconnect: pending prompts end with a clear error or resume; connections are cleaned up",
-    deferred: { issue: "gateway", why: "no issue is filed yet" },
   },
   {
     id: "F5",

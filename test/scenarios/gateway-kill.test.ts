@@ -8,7 +8,7 @@ import { scenario } from "./scenario.js";
 const BACK_WITHIN_MS = 4_000;
 
 scenario(
-  ["G500", "G501"],
+  ["G500", "G501", "F4"],
   "kill -9 of the gateway under five turns: all prompts are answered, nothing is shown twice or missing, no call is made twice",
   async () => {
     const { problems, backMs, calls } = await runKillRound({ turns: 5, chance: 0.4 });
