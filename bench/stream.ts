@@ -22,7 +22,7 @@ const PACED: Order = { count: 150, gapMs: 4, says: "time" };
 const PROMISES = { rateRatio: 1, latencyMs: 1 } as const;
 
 async function sample(program: Program, side: Side): Promise<Figures> {
-  const client = new StreamClient(program, side);
+  const client = new StreamClient(program, [side]);
   try {
     await client.begin();
     checkBurst(await client.stream(WARM_UP, program.cwd), WARM_UP);

@@ -6,6 +6,9 @@ import { bundleWorkersInto } from "../../scripts/lib/workers.js";
 
 const FOLDER = join(ROOT, ".cache/bench");
 
+const REQUIRE =
+  'const require = (id) => { const found = process.getBuiltinModule(id); if (!found) throw new Error("no " + id); return found; };';
+
 /** Bundles `bench/<source>` and says where the result is. Not minified: a profile of it must be readable. */
 export async function bundleProgram(source: string): Promise<string> {
   const outfile = join(FOLDER, source.replaceAll("/", "-").replace(/\.ts$/, ".mjs"));
@@ -18,8 +21,9 @@ export async function bundleProgram(source: string): Promise<string> {
     mainFields: ["module", "main"], // the UMD form of jsonc-parser hides its requires from bundlers
     target: "node20",
     format: "esm",
-    // Bundled CommonJS packages require built-in modules.
-    banner: { js: "const require = (id) => process.getBuiltinModule(id);" },
+    // Bundled CommonJS packages require built-in modules, and `ws` two packages that need not be there.
+    external: ["bufferutil", "utf-8-validate"],
+    banner: { js: REQUIRE },
     logLevel: "warning",
   });
   await bundleWorkersInto(ROOT, FOLDER); // beside the programs that start them

@@ -5,42 +5,15 @@ import { Front, HostAccess, loadAgent } from "../../src/acp/index.js";
 import { uuidV7 } from "../../src/base/id.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json/json.js";
 import { LineSplitter } from "../../src/base/json/ndjson.js";
-import { createRuntime, type Model, type ModelMessage, nodeWorld } from "../../src/index.js";
-import { type Order, orderIn, type Side } from "./order.js";
+import { createRuntime, nodeWorld } from "../../src/index.js";
+import { chunksOf, streamingModel as model, textIn } from "./model.js";
+import { orderIn, type Side } from "./order.js";
 
 const world = nodeWorld({ log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} } });
-
-/**
- * Chunks in bursts, as the pieces of one packet come: a turn of the microtask queue each, and `gapMs` between two bursts.
- * A chunk says its number, or when it was made.
- */
-async function* chunksOf({ count, gapMs, says }: Order): AsyncGenerator<string, void, void> {
-  for (let index = 0; index < count; index++) {
-    await (gapMs > 0 ? new Promise((resolve) => setTimeout(resolve, gapMs)) : Promise.resolve());
-    yield says === "time" ? `${process.hrtime.bigint()}` : `chunk ${index} of a text `;
-  }
-}
 
 function cpuUs(): number {
   const { user, system } = process.cpuUsage();
   return user + system;
-}
-
-const model: Model = {
-  id: "bench/stream",
-  stream: async function* ({ messages }) {
-    for await (const text of chunksOf(orderIn(lastWords(messages)))) yield { kind: "text", text };
-    yield { kind: "finish", reason: "stop" };
-  },
-};
-
-function lastWords(messages: readonly ModelMessage[]): string {
-  const last = messages.at(-1);
-  return last?.role === "user" ? textIn(last.content) : "";
-}
-
-function textIn(blocks: readonly { readonly type: string; readonly text?: unknown }[]): string {
-  return blocks.map(({ text }) => (typeof text === "string" ? text : "")).join("");
 }
 
 function runTenon(): void {

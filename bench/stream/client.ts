@@ -3,13 +3,13 @@ import { type ChildProcessByStdio, spawn } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../src/base/json/json.js";
 import type { Program } from "../lib/sample.js";
-import { type Order, type Side, wordsFor } from "./order.js";
+import { type Order, wordsFor } from "./order.js";
 
 const ANSWER_WITHIN_MS = 60_000;
 /** Longer than the end of an answer that tells it from an update. */
 const OVERLAP = 200;
 
-interface Piece {
+export interface Piece {
   readonly bytes: Buffer;
   /** On the machine's clock, as the agent's is. */
   readonly arrivedNs: bigint;
@@ -31,8 +31,8 @@ export class StreamClient {
   #isAnswered: () => void = () => {};
   #fail: (error: Error) => void = () => {};
 
-  constructor({ node, file, env, cwd }: Program, side: Side) {
-    this.#child = spawn(node, [file, side], { env, cwd, detached: true, stdio: ["pipe", "pipe", "inherit"] });
+  constructor({ node, file, env, cwd }: Program, args: readonly string[]) {
+    this.#child = spawn(node, [file, ...args], { env, cwd, detached: true, stdio: ["pipe", "pipe", "inherit"] });
     this.#child.stdin.on("error", () => {}); // told by its end
     this.#child.stdout.on("data", (bytes: Buffer) => this.#receive(bytes));
     this.#ended = new Promise((resolve) => {
@@ -116,7 +116,7 @@ function linesIn(pieces: readonly Piece[]): readonly Line[] {
   return lines;
 }
 
-function messageIn(text: string): JsonObject {
+export function messageIn(text: string): JsonObject {
   const parsed = parseJson(text);
   if (!parsed.ok || !isJsonObject(parsed.value)) throw new Error(`no message: ${text.slice(0, 200)}`);
   return parsed.value;
@@ -134,7 +134,7 @@ function chunksIn(pieces: readonly Piece[]): Streamed["chunks"] {
   });
 }
 
-function chunkText(message: JsonObject): string | undefined {
+export function chunkText(message: JsonObject): string | undefined {
   const update = fieldOf(fieldOf(message, "params"), "update");
   if (fieldOf(update, "sessionUpdate") !== "agent_message_chunk") return undefined;
   const text = fieldOf(fieldOf(update, "content"), "text");

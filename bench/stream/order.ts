@@ -8,13 +8,17 @@ export interface Order {
   readonly gapMs: number;
   /** What each chunk says: its number, or the nanoseconds of the machine's clock when it was made. */
   readonly says: "number" | "time";
+  /** Each in a turn of the event loop of its own, so that each is a record of its own. */
+  readonly isApart?: boolean;
 }
 
-export function wordsFor({ count, gapMs, says }: Order): string {
-  return `stream ${count} chunks every ${gapMs} ms with the ${says}`;
+export function wordsFor({ count, gapMs, says, isApart = false }: Order): string {
+  return `stream ${count} chunks every ${gapMs} ms ${isApart ? "apart " : ""}with the ${says}`;
 }
 
 export function orderIn(words: string): Order {
-  const [, count, gapMs, says] = /stream (\d+) chunks every (\d+) ms with the (number|time)/.exec(words) ?? [];
-  return { count: Number(count ?? 0), gapMs: Number(gapMs ?? 0), says: says === "time" ? "time" : "number" };
+  const pattern = /stream (\d+) chunks every (\d+) ms (apart )?with the (number|time)/;
+  const [, count = 0, gapMs = 0, apart, says] = pattern.exec(words) ?? [];
+  const isApart = apart !== undefined;
+  return { count: Number(count), gapMs: Number(gapMs), says: says === "time" ? "time" : "number", isApart };
 }

@@ -1,11 +1,14 @@
-// The gateway dies under running turns, and its clients lose it all at once. `npm run soak -- gateway-kill` does both at full size.
+// The gateway dies under running turns, its clients lose it all at once, and many come and go. `npm run soak -- gateway-kill` and `gateway` do it at full size.
 import { expect } from "vitest";
+import { grown, runChurn } from "./gateway/churn.js";
 import { runKillRound } from "./gateway/kill-round.js";
 import { runStorm } from "./gateway/storm.js";
 import { scenario } from "./scenario.js";
 
 /** From the kill to the first update of the next gateway, with a second for what else runs on the machine. */
 const BACK_WITHIN_MS = 4_000;
+/** Code that is compiled when it is used first, for the most part. */
+const MAX_GROWTH_MB = 3;
 
 scenario(
   ["G500", "G501", "F4"],
@@ -27,5 +30,15 @@ scenario(
     expect(handshakes).toBeGreaterThan(0);
     expect(newHandshakes).toBe(0);
     expect(Math.max(...backMs)).toBeLessThan(BACK_WITHIN_MS);
+  },
+);
+
+scenario(
+  ["G505"],
+  "clients that join, prompt, are cut off and leave: no file and no process is left, and no canary is written down",
+  async () => {
+    const { problems, held, cuts, prompts } = await runChurn({ generations: 2, joins: 40, editorEvery: 2, seed: 7 });
+    expect([...problems, ...grown(held, MAX_GROWTH_MB)]).toEqual([]);
+    expect(Math.min(cuts, prompts)).toBeGreaterThan(0);
   },
 );

@@ -1,0 +1,74 @@
+// The gateway of the bench, as `tenon gateway run` has it; only the model is ours. It tells its CPU and memory by IPC.
+import { isJsonObject } from "../../src/base/json/json.js";
+import { loadGateway, TokenFile } from "../../src/gateway/index.js";
+import { createRuntime, nodeWorld } from "../../src/index.js";
+import { streamingModel } from "../stream/model.js";
+
+export interface GatewayJob {
+  readonly stateDir: string;
+  readonly socketPath: string;
+  /** Each with a token, which may do everything but administer. */
+  readonly accounts: readonly string[];
+}
+
+export interface GatewayStarted {
+  readonly tcpUrl: string;
+  readonly tokens: readonly string[];
+}
+
+/** Memory after collections. */
+export interface GatewayFigures {
+  readonly cpuUs: number;
+  readonly heapKb: number;
+  /** Heap and everything outside it that V8 knows of. */
+  readonly memoryKb: number;
+}
+
+const COLLECTIONS = 6;
+
+async function start({ stateDir, socketPath, accounts }: GatewayJob): Promise<GatewayStarted> {
+  const world = nodeWorld({ log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} } });
+  const file = new TokenFile(world, stateDir);
+  const tokens: string[] = [];
+  for (const account of accounts) {
+    tokens.push((await file.create({ name: account, account, scopes: ["read", "prompt", "approve", "tools"] })).token);
+  }
+  const { RunningGateway } = await loadGateway();
+  const gateway = await RunningGateway.start({
+    ...{ world, stateDir, host: "bench" },
+    listen: [
+      { kind: "socket", path: socketPath },
+      { kind: "tcp", host: "127.0.0.1", port: 0 },
+    ],
+    openRuntime: async ({ stateDir: own }) =>
+      createRuntime({
+        ...{ world, stateDir: own, model: streamingModel },
+        ...{ unattended: "wait", maxQueuedPrompts: 8, openTurns: "continue" },
+      }),
+    onStop: () => process.exit(0),
+  });
+  const address = gateway.addresses.find((one) => one.startsWith("127.0.0.1:"));
+  return { tcpUrl: `ws://${address ?? ""}/acp`, tokens };
+}
+
+async function figures(isCollected: boolean): Promise<GatewayFigures> {
+  const { user, system } = process.cpuUsage();
+  for (let round = 0; isCollected && round < COLLECTIONS; round++) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    globalThis.gc?.();
+  }
+  const { heapUsed, external } = process.memoryUsage();
+  return { cpuUs: user + system, heapKb: heapUsed / 1_024, memoryKb: (heapUsed + external) / 1_024 };
+}
+
+function fail(error: unknown): void {
+  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+  process.exit(1);
+}
+
+process.on("disconnect", () => process.exit(0));
+process.on("message", (message) => {
+  const isCollected = isJsonObject(message) && message["isCollected"] === true;
+  figures(isCollected).then((found) => process.send?.(found), fail);
+});
+start(JSON.parse(process.argv[2] ?? "{}")).then((started) => process.send?.(started), fail);
