@@ -53,7 +53,7 @@ async function start({ stateDir, socketPath, accounts }: GatewayJob): Promise<Ga
 
 async function figures(isCollected: boolean): Promise<GatewayFigures> {
   const { user, system } = process.cpuUsage();
-  for (let round = 0; isCollected && round < COLLECTIONS; round++) {
+  for (let round = isCollected ? 0 : COLLECTIONS; round < COLLECTIONS; round++) {
     await new Promise((resolve) => setTimeout(resolve, 20));
     globalThis.gc?.();
   }

@@ -36,14 +36,14 @@ export class BenchGateway implements AsyncDisposable {
     const job: GatewayJob = { stateDir, socketPath, accounts };
     const stdio = ["ignore", "inherit", "inherit", "ipc"] as const;
     const child = spawn(node, [...nodeArgs, file, JSON.stringify(job)], { env, cwd, stdio: [...stdio] });
-    const [started]: GatewayStarted[] = await heard(child);
+    const [started] = await heard<GatewayStarted>(child);
     if (!started) throw new Error("the gateway did not start");
     return new BenchGateway(child, socketPath, started);
   }
 
   async figures(isCollected: boolean): Promise<GatewayFigures> {
     this.#child.send({ isCollected });
-    const [figures]: GatewayFigures[] = await heard(this.#child);
+    const [figures] = await heard<GatewayFigures>(this.#child);
     if (!figures) throw new Error("the gateway does not tell its figures");
     return figures;
   }
@@ -70,14 +70,15 @@ export class BenchGateway implements AsyncDisposable {
 }
 
 /** What it tells next. Rejects when it ends instead. */
-async function heard<T>(child: ChildProcess): Promise<T[]> {
+async function heard<T>(child: ChildProcess): Promise<readonly T[]> {
   const over = new AbortController();
   const { signal } = over;
   const ended = once(child, "exit", { signal }).then(([code]: (number | null)[]) => {
     throw new Error(`the gateway ended with ${code}`);
   });
   try {
-    return await Promise.race([once(child, "message", { signal }), ended]);
+    const told: readonly T[] = await Promise.race([once(child, "message", { signal }), ended]);
+    return told;
   } finally {
     over.abort();
     ended.catch(() => {}); // nobody waits for it any more
