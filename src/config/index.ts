@@ -43,7 +43,7 @@ export type { KeyKeeper, VaultStatus } from "./logins/vault.js";
 export { maskEntry, type SecretWay } from "./secrets/mask.js";
 export { type ResolveSecret, sharedSecrets } from "./secrets/secrets.js";
 export { type ServerSandbox, sourceSettings, stricterMode } from "./servers/spec.js";
-export { type TypedServer, typedEntry, typedServer } from "./servers/typed.js";
+export { remoteProblem, type TypedServer, typedEntry, typedServer } from "./servers/typed.js";
 export { commandPath, questionLines, questionsByFile, type TrustQuestion } from "./trust/project.js";
 export { type TrustRecord, TrustStore } from "./trust/store.js";
 export { type ConfigWatch, SharedConfigs, type WatchRequest, watchConfig } from "./watch-config.js";

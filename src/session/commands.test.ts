@@ -5,7 +5,7 @@ import { typedServer } from "../config/index.js";
 import type { Model } from "../models/index.js";
 import { fakeWorld } from "../testing/index.js";
 import { type KeptDecision, type Selection, SessionCatalog, type ToolDefinition } from "../tools/index.js";
-import { type CommandContext, commandOf, OWN_COMMANDS, promptNameIn } from "./commands.js";
+import { type CommandContext, commandOf, OWN_COMMANDS, promptNameIn, runCommand } from "./commands.js";
 import type { ServerChange, ServerStatus } from "./events.js";
 import type { SettingName, SettingsView } from "./settings.js";
 import type { ToolControls } from "./tools/tools.js";
@@ -124,13 +124,21 @@ function around(
   };
 }
 
-async function say(prompt: string, tools = controls(), done: Done = { switched: [], set: [] }): Promise<string> {
+async function say(
+  prompt: string,
+  tools = controls(),
+  done: Done = { switched: [], set: [] },
+  may?: CommandContext["may"],
+): Promise<string> {
   const invocation = commandOf(prompt);
   if (!invocation) throw new Error("not a command");
   const usage = { inputTokens: 1_200, outputTokens: 30, cachedInputTokens: 1_000, costUsd: 0.01 };
   const compact = async () => {};
-  const context = { tools, usage, compact, signal, ...around(done) };
-  return await invocation.command.run(invocation.words, context);
+  const isRemote = may?.isLocal === false;
+  const typed = (words: string) =>
+    typedServer(words, { world: WORLD, cwd: "/project", allowHosts: [], signal, isRemote });
+  const context = { tools, usage, compact, signal, ...around(done), typedServer: typed, ...(may ? { may } : {}) };
+  return await runCommand(invocation, context);
 }
 
 test.each(["hello", "/etc/hosts", "/usr is full", "a /why b", "/", "/Why x"])("%s is for the model", (prompt) => {
@@ -354,4 +362,82 @@ test("a prompt of a server is named by both, and takes everything after it", () 
   expect(promptNameIn(" /s:greet ")).toEqual({ server: "s", name: "s:greet", words: "" });
   for (const other of ["/etc/a:b", "s:greet", "/s: greet", "/mcp restart a:b"])
     expect(promptNameIn(other)).toBeUndefined();
+});
+
+describe("what a sender may do with commands", () => {
+  const NEEDS: Readonly<Record<string, "approve" | "tools" | undefined>> = {
+    "/mcp": undefined,
+    "/mcp s": undefined,
+    "/mcp get s": undefined,
+    "/mcp restart s": "tools",
+    "/mcp enable s": "tools",
+    "/mcp disable s": "tools",
+    "/mcp remove s": "tools",
+    "/mcp login s": "tools",
+    "/mcp login s paste": "tools",
+    "/mcp add x https://example.com/mcp": "tools",
+    "/mcp\tadd\ty -- /bin/sh": "tools",
+    "/tools": undefined,
+    "/tools mail": undefined,
+    "/tools add hidden": undefined,
+    "/tools remove echo": undefined,
+    "/tools always echo": undefined,
+    "/why echo": undefined,
+    "/permissions": undefined,
+    "/permissions allow s": "approve",
+    "/permissions revoke all": "approve",
+    "/model": undefined,
+    "/model b/two": undefined,
+    "/compact": undefined,
+    "/cost": undefined,
+    "/help": undefined,
+  };
+  const RIGHTS = [[], ["approve"], ["tools"], ["approve", "tools"]] as const;
+
+  test.each(Object.entries(NEEDS))("%s", async (prompt, needed) => {
+    for (const given of RIGHTS) {
+      const has = (right: string) => given.some((one) => one === right);
+      const done: Done = { switched: [], set: [] };
+      const text = await say(prompt, controls(), done, {
+        approve: has("approve"),
+        tools: has("tools"),
+        isLocal: true,
+      });
+      if (needed === undefined || has(needed)) expect(text).not.toContain("needs the scope");
+      else {
+        expect(text).toContain(`needs the scope "${needed}"`);
+        expect(done.switched).toEqual([]);
+      }
+    }
+  });
+
+  test("every command is in that table", () => {
+    const tested = new Set(Object.keys(NEEDS).map((prompt) => prompt.split(/\s/u)[0]?.slice(1)));
+    expect([...tested].sort()).toEqual(OWN_COMMANDS.map(({ name }) => name).sort());
+  });
+
+  test.each([
+    ["y -- /bin/sh -c 'touch /tmp/owned'", "may not start programs"],
+    ["y /bin/sh", "may not start programs"],
+    ["y --env A=${TOKEN} -- x", "may not start programs"],
+    ["y http://127.0.0.1:8080/mcp", "public https addresses only"],
+    ["y https://10.0.0.1/mcp", "public https addresses only"],
+    ["y https://[::1]/mcp", "public https addresses only"],
+    ['y https://example.com/mcp --header "K: ${TOKEN}"', "may not use variables"],
+    ["y https://example.com/mcp?k=${env:TOKEN}", "may not use variables"],
+    ["y https://example.com/mcp --header K=${file:/etc/passwd}", "may not use variables"],
+    ["y https://example.com/mcp --header K=keyring:key", "may not use variables"],
+    ["y https://example.com/mcp --header 'K=!cat /etc/passwd'", "may not use variables"],
+  ])("/mcp add %s of another machine is refused", async (words, reason) => {
+    const done: Done = { switched: [], set: [] };
+    const far = { approve: true, tools: true, isLocal: false };
+    expect(await say(`/mcp add ${words}`, controls(), done, far)).toContain(reason);
+    expect(done.switched).toEqual([]);
+  });
+
+  test("/mcp add of a public address is for other machines too", async () => {
+    const done: Done = { switched: [], set: [] };
+    await say("/mcp add y https://example.com/mcp", controls(), done, { approve: false, tools: true, isLocal: false });
+    expect(done.switched).toHaveLength(1);
+  });
 });

@@ -18,6 +18,7 @@ import {
 } from "../tools/index.js";
 import type { CommandInfo, ServerChange, ServerStatus } from "./events.js";
 import type { SessionLogins } from "./login/session-logins.js";
+import type { SenderRights } from "./ports.js";
 import { sandboxWords } from "./servers/sandbox.js";
 import type { SessionServers } from "./servers/servers.js";
 import type { SessionSettings } from "./settings.js";
@@ -31,7 +32,9 @@ export interface CommandContext {
     SessionServers,
     "open" | "statuses" | "connected" | "restart" | "enable" | "disable" | "add" | "remove"
   >;
-  /** Reads the words behind `/mcp add`. */
+  /** What the sender may do; everything unless given. */
+  readonly may?: SenderRights;
+  /** Reads the words behind `/mcp add`, for this sender. */
   typedServer(words: string): Promise<TypedServer>;
   readonly permissions: Pick<SessionTools["permissions"], "decisions" | "revoke">;
   readonly grantServer: SessionTools["grantServer"];
@@ -48,7 +51,12 @@ export interface CommandContext {
   readonly signal: AbortSignal;
 }
 
+/** What a sender needs besides the right to send prompts. */
+type Right = "approve" | "tools";
+
 interface Command extends CommandInfo {
+  /** By the first word of those given. */
+  readonly needs?: Readonly<Record<string, Right>>;
   /** The answer, in Markdown; empty when everything was said by other means. Rejects only for a bug. */
   run(words: string, context: CommandContext): Promise<string>;
 }
@@ -70,6 +78,10 @@ const mcpCommand: Command = {
   description: "The MCP servers of this session and their state; restarts, switches, adds and removes them",
   input:
     "[<server> | restart|enable|disable|remove <server> | login <server> [paste] | add <server> <url> | add <server> -- <command and arguments>]",
+  needs: {
+    ...{ restart: "tools", enable: "tools", disable: "tools", remove: "tools" },
+    ...{ login: "tools", add: "tools" },
+  },
   async run(words, context) {
     const [verb, name] = verbAndName(words);
     switch (verb) {
@@ -242,6 +254,7 @@ const permissionsCommand: Command = {
   name: "permissions",
   description: "What is allowed and refused here without asking; takes it back, or allows all tools of a server",
   input: "[revoke <id or server/tool> | revoke all | allow <server>]",
+  needs: { revoke: "approve", allow: "approve" },
   async run(words, context) {
     const [verb, name] = verbAndName(words);
     if (verb === "") return await permissionsOverview(context);
@@ -407,6 +420,15 @@ export const OWN_COMMANDS: readonly CommandInfo[] = COMMANDS.map(({ name, descri
 export interface Invocation {
   readonly command: Command;
   readonly words: string;
+}
+
+/** The answer, also for a sender that may not do this. Rejects only for a bug. */
+export async function runCommand({ command, words }: Invocation, context: CommandContext): Promise<string> {
+  const [verb] = verbAndName(words);
+  const { may } = context;
+  const needed = Object.hasOwn(command.needs ?? {}, verb) ? command.needs?.[verb] : undefined;
+  if (!may || needed === undefined || may[needed]) return await command.run(words, context);
+  return `Nothing changed: \`/${command.name} ${verb}\` needs the scope "${needed}", which the client that sent it does not have.`;
 }
 
 /**

@@ -1,5 +1,7 @@
 // The public face of `session`.
+
 export { BUILTIN_NAMES, type BuiltinName } from "../builtin/index.js";
+export { remoteProblem } from "../config/index.js";
 export type { AttachedClient, Attachment, ClientRole, JoinRequest } from "./clients/clients.js";
 export type { AskedQuestion, QuestionChange } from "./clients/questions.js";
 export type { PromptAbout } from "./conversation/turns.js";
@@ -28,6 +30,7 @@ export type {
   PermissionQuestion,
   SamplingAnswer,
   SamplingRequest,
+  SenderRights,
   SessionPorts,
   SessionState,
   TrustRequest,
@@ -35,7 +38,7 @@ export type {
 export { isLogInable } from "./servers/server-login.js";
 export { SingleServer, type SingleServerOptions } from "./servers/servers.js";
 export { type PromptResult, Session } from "./session.js";
-export { SETTINGS, type SettingName, type SettingsView } from "./settings.js";
+export { isLooser, SETTINGS, type SettingName, type SettingsView } from "./settings.js";
 export { FileSessionStore, givenTitle, journalStart } from "./store/file-store.js";
 export type { ListRequest, SessionPage, SessionStore, SessionSummary } from "./store/session-store.js";
 export { configuredEmbedder, MeaningSearch } from "./tools/meaning.js";

@@ -13,6 +13,16 @@ export interface ClientName {
   readonly name: string;
 }
 
+/** What the sender of a prompt may do besides: what is not said of it, it may. */
+export interface SenderRights {
+  /** Answer questions, and so widen what runs without asking. */
+  readonly approve: boolean;
+  /** Change the servers of the session. */
+  readonly tools: boolean;
+  /** It is the user of this machine: programs, variables and addresses of this machine are its own. */
+  readonly isLocal: boolean;
+}
+
 /** What kind of question it is: each has answers of its own. */
 export type QuestionKind = "permission" | "trust" | "sampling" | "elicitation" | "person";
 

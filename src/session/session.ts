@@ -11,7 +11,7 @@ import { NO_USAGE, type StopReason, type TurnEnd } from "../engine/index.js";
 import type { ModelUsage } from "../models/index.js";
 import { type Attachment, type JoinRequest, SessionClients } from "./clients/clients.js";
 import type { Questions } from "./clients/questions.js";
-import type { Invocation } from "./commands.js";
+import { type Invocation, runCommand } from "./commands.js";
 import { SessionConfiguration } from "./configuration.js";
 import type { GoingOn } from "./conversation/continuation.js";
 import { Conversation } from "./conversation/conversation.js";
@@ -556,18 +556,21 @@ export class Session implements AsyncDisposable {
   }
 
   /** Answered by Tenon: the model does not see it. */
-  async #runCommand({ command, words }: Invocation, work: TurnWork, signal: AbortSignal): Promise<TurnEnd> {
+  async #runCommand(invocation: Invocation, work: TurnWork, signal: AbortSignal): Promise<TurnEnd> {
     if (work.isFirst) {
       await this.#configuration?.opened;
       await this.#servers.connected(signal);
     }
     const conversation = this.#conversation;
-    const text = await command.run(words, {
+    const { may } = work;
+    const text = await runCommand(invocation, {
+      ...defined({ may }),
       tools: this.#tools.controls,
       servers: this.#servers,
       typedServer: (typed) => {
         const { world, cwd } = this.#options;
-        return typedServer(typed, { world, cwd, allowHosts: this.#config?.allowHosts ?? [], signal });
+        const { allowHosts = [] } = this.#config ?? {};
+        return typedServer(typed, { world, cwd, allowHosts, signal, isRemote: may?.isLocal === false });
       },
       permissions: this.#tools.permissions,
       grantServer: (server) => this.#tools.grantServer(server),

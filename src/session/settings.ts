@@ -177,6 +177,14 @@ export class SessionSettings {
   }
 }
 
+/** Whether a value lets more run, or run freer, than what is chosen now. */
+export function isLooser({ mode, modes, sandbox, sandboxes }: SettingsView, name: SettingName, value: string): boolean {
+  if (name === "mode") return modes.findIndex((one) => one === value) > modes.indexOf(mode);
+  if (name !== "sandbox") return false;
+  const at = sandboxes.findIndex((one) => one === value);
+  return at >= 0 && at < sandboxes.indexOf(sandbox);
+}
+
 /** The value among those that are to be had. */
 function choice<T extends string>(name: SettingName, value: string, known: readonly T[], more = ""): T {
   const chosen = known.find((one) => one === value);

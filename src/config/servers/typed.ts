@@ -1,12 +1,13 @@
 // A server as people type it: `tenon mcp add` and `/mcp add` take the same words.
 import { TenonError, toTenonError } from "../../base/errors.js";
+import { checkUrl } from "../../base/io/net-policy.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { recorded } from "../../base/ports/trace.js";
 import type { World } from "../../base/ports/world.js";
 import type { ServerSpec } from "../../mcp/index.js";
 import { possiblePaths } from "../layers/paths.js";
-import { nameProblem, readEntry } from "../layers/read-entry.js";
+import { nameProblem, parseTemplate, readEntry, textsOf } from "../layers/read-entry.js";
 import { type Place, problemText } from "../layers/read-layer.js";
 import { toSpec } from "./spec.js";
 
@@ -85,6 +86,18 @@ interface TypedContext {
   readonly cwd: string;
   readonly allowHosts: readonly string[];
   readonly signal: AbortSignal;
+  /** Typed on another machine: nothing of this one is for its writer to start, to read or to reach. */
+  readonly isRemote?: boolean;
+}
+
+const NO_PROGRAMS = "a client of another machine may not start programs here; configure the server at the gateway";
+
+/** Why a server may not be given by a client of another machine. */
+export function remoteProblem(spec: ServerSpec): string | undefined {
+  if (spec.kind === "acp") return undefined;
+  if (spec.kind === "stdio") return NO_PROGRAMS;
+  const verdict = checkUrl(spec.url, { source: "redirect" });
+  return verdict.ok ? undefined : "a client of another machine may lead the gateway to public https addresses only";
 }
 
 /** From the line behind `/mcp add`. References to variables and files are filled in. Never rejects. */
@@ -99,8 +112,14 @@ function isTypedServer(value: JsonValue): value is JsonObject & TypedServer {
   return typeof value["problem"] === "string" || isJsonObject(value["spec"]);
 }
 
-async function specOf(line: string, { world, cwd, allowHosts, signal }: TypedContext): Promise<TypedServer> {
+async function specOf(line: string, context: TypedContext): Promise<TypedServer> {
+  const { world, cwd, allowHosts, signal, isRemote = false } = context;
   const { name, entry: written } = typedEntry(readLine(line));
+  // Before anything is filled in: that may read files, and the person's secrets.
+  if (isRemote && !("url" in written)) return { problem: NO_PROGRAMS };
+  if (isRemote && textsOf(written).some(isReference)) {
+    return { problem: "a client of another machine may not use variables, files or secrets of this one" };
+  }
   const badName = nameProblem(name);
   if (badName !== undefined) return { problem: badName };
   const place: Place = { layer: "command-line", name: "/mcp add" };
@@ -111,8 +130,14 @@ async function specOf(line: string, { world, cwd, allowHosts, signal }: TypedCon
   const source = { world, env: world.env, folder: cwd, patience: signal };
   const made = await toSpec({ name, place, definition }, rules, source);
   if (made.kind !== "ready") return { problem: made.reason };
+  const refusal = isRemote ? remoteProblem(made.spec) : undefined;
+  if (refusal !== undefined) return { problem: refusal };
   world.trace?.hide(made.settings.secrets); // before it is recorded with them in it
   return { spec: made.spec };
+}
+
+function isReference(text: string): boolean {
+  return parseTemplate(text, { mayBeSecret: true }).some(({ kind }) => kind !== "text");
 }
 
 const OPTIONS = ["env", "header", "type"] as const;

@@ -8,27 +8,18 @@ import {
   tenonMeta,
 } from "../../acp/index.js";
 import { TenonError } from "../../base/errors.js";
-import { checkUrl } from "../../base/io/net-policy.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
 import { markForeign } from "../../base/text/marking.js";
 import { VERSION } from "../../base/version.js";
-import type {
-  ClientRole,
-  GivenServers,
-  ListRequest,
-  NewSession,
-  RejectedServer,
-  SessionPage,
-  StoredRequest,
-} from "../../session/index.js";
+import type { ClientRole, ListRequest, NewSession, SessionPage, StoredRequest } from "../../session/index.js";
 import type { AuditLog } from "../access/audit.js";
 import { allowedDirectory, type ClientKeys, type Principal } from "../access/principal.js";
 import { GATEWAY_LIMITS } from "../limits.js";
 import type { GatewayCapability, InitializeAnswerMeta, ListedSessionMeta } from "../protocol.js";
 import type { GatewayMethods } from "./gateway-methods.js";
-import { type JoinedClient, JoinedSession } from "./joined-session.js";
+import { allowedServers, type JoinedClient, JoinedSession } from "./joined-session.js";
 import { sessionEnvironment } from "./runtimes.js";
 import type { OpenFor, OpenSession, SharedSessions } from "./shared-sessions.js";
 
@@ -107,7 +98,7 @@ export class ClientAccess implements SessionAccess {
     const { sessions } = this.#options;
     await this.#mustExist(request.id);
     const known = sessions.find(this.account, request.id);
-    const place = known ? this.#withServers(request) : await this.#placed(request);
+    const place = known ? allowedServers(request, this.#client.may) : await this.#placed(request);
     const open = await sessions.join(place, this.#opener);
     const { lastSeq } = open.session.log;
     const after = isReplayed ? 0 : readAfter(meta["after"], lastSeq);
@@ -196,11 +187,12 @@ export class ClientAccess implements SessionAccess {
   }
 
   /** Lowered to what the scopes allow. */
-  #roleOf({ role, unattended }: JsonObject): Pick<JoinedClient, "role" | "mayApprove" | "isUnattended"> {
-    const { scopes } = this.#options.principal;
+  #roleOf({ role, unattended }: JsonObject): Pick<JoinedClient, "role" | "may" | "isUnattended"> {
+    const { scopes, isLocal } = this.#options.principal;
     const mayControl = scopes.has("prompt") || scopes.has("approve");
     const given: ClientRole = role === "observer" || !mayControl ? "observer" : "controller";
-    return { role: given, mayApprove: scopes.has("approve"), isUnattended: unattended === true };
+    const may = { approve: scopes.has("approve"), tools: scopes.has("tools"), isLocal };
+    return { role: given, may, isUnattended: unattended === true };
   }
 
   #listed(id: string): ListedSessionMeta {
@@ -237,34 +229,11 @@ export class ClientAccess implements SessionAccess {
     };
     const cwd = await check(request.cwd);
     const additionalDirectories = await Promise.all((request.additionalDirectories ?? []).map(check));
-    return { ...this.#withServers(request), cwd, additionalDirectories };
-  }
-
-  /** The machine of a gateway is not that of its clients: what a client may start or reach there is not for it to say. */
-  #withServers<T extends NewSession>(request: T): T {
-    if (this.#options.principal.isLocal) return request;
-    const refused: RejectedServer[] = [];
-    const servers = (request.servers ?? []).filter((spec) => {
-      const reason = remoteProblem(spec);
-      if (reason !== undefined) refused.push({ name: spec.name, reason, origin: "client" });
-      return reason === undefined;
-    });
-    return { ...request, servers, rejected: [...(request.rejected ?? []), ...refused] };
+    return { ...allowedServers(request, this.#client.may), cwd, additionalDirectories };
   }
 }
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/u;
-
-type ServerSpec = GivenServers["servers"][number];
-
-function remoteProblem(spec: ServerSpec): string | undefined {
-  if (spec.kind === "acp") return undefined;
-  if (spec.kind === "stdio") {
-    return "a client of another machine may not start programs here; configure the server at the gateway";
-  }
-  const verdict = checkUrl(spec.url, { source: "redirect" });
-  return verdict.ok ? undefined : "a client of another machine may lead the gateway to public https addresses only";
-}
 
 function textIn(meta: JsonObject, name: string): string | undefined {
   const value = meta[name];

@@ -3,15 +3,39 @@
 import type { SessionHandle } from "../../acp/index.js";
 import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import type { Attachment, ClientName, ClientRole } from "../../session/index.js";
+import {
+  type Attachment,
+  type ClientName,
+  type ClientRole,
+  type GivenServers,
+  isLooser,
+  type RejectedServer,
+  remoteProblem,
+  type SenderRights,
+} from "../../session/index.js";
 import type { Member, OpenSession, SharedSessions } from "./shared-sessions.js";
 import { unanswered } from "./shared-sessions.js";
 
 /** As the gateway knows a client. */
 export interface JoinedClient extends ClientName {
   readonly role: ClientRole;
-  readonly mayApprove: boolean;
   readonly isUnattended: boolean;
+  readonly may: SenderRights;
+}
+
+/** The machine of a gateway is not that of its clients: what a client may start or reach there is not for it to say. */
+export function allowedServers<T extends Partial<GivenServers>>(
+  given: T,
+  { isLocal }: Pick<SenderRights, "isLocal">,
+): T {
+  if (isLocal) return given;
+  const refused: RejectedServer[] = [];
+  const servers = (given.servers ?? []).filter((spec) => {
+    const reason = remoteProblem(spec);
+    if (reason !== undefined) refused.push({ name: spec.name, reason, origin: "client" });
+    return reason === undefined;
+  });
+  return { ...given, servers, rejected: [...(given.rejected ?? []), ...refused] };
 }
 
 type Handle<Name extends keyof SessionHandle> = SessionHandle[Name];
@@ -94,7 +118,8 @@ export class JoinedSession implements SessionHandle, Member {
   }
 
   attach(ports: Parameters<Handle<"attach">>[0]): () => void {
-    const { client, name, role, mayApprove, isUnattended } = this.#by;
+    const { client, name, role, may, isUnattended } = this.#by;
+    const mayApprove = may.approve;
     this.#attachment?.leave();
     const attachment = this.open.session.join({ client: { client, name }, role, mayApprove, isUnattended, ports });
     this.#attachment = attachment;
@@ -105,10 +130,10 @@ export class JoinedSession implements SessionHandle, Member {
   async prompt(...[content, signal, about]: Parameters<Handle<"prompt">>): ReturnType<Handle<"prompt">> {
     this.#mustControl("send prompts");
     if (this.#sessions.isDraining) return await unanswered();
-    const { client, name } = this.#by;
+    const { client, name, may } = this.#by;
     try {
       const { promptId } = about ?? {};
-      return await this.open.session.prompt(content, signal, { ...defined({ promptId }), by: { client, name } });
+      return await this.open.session.prompt(content, signal, { ...defined({ promptId }), by: { client, name }, may });
     } catch (error) {
       if (this.#sessions.isDraining && error instanceof TenonError && error.code === "session.closed") {
         return await unanswered();
@@ -119,12 +144,16 @@ export class JoinedSession implements SessionHandle, Member {
 
   set(...[name, value]: Parameters<Handle<"set">>): void {
     this.#mustControl("change settings");
+    if (!this.#by.may.approve && isLooser(this.settings, name, value)) {
+      const words = `changing the ${name} to ${JSON.stringify(value)} needs the scope "approve": it is looser than the one now`;
+      throw new TenonError("access.denied", words, { hint: "Use a token with it, or choose a stricter one." });
+    }
     this.open.session.set(name, value);
   }
 
   async setServers(given: Parameters<Handle<"setServers">>[0]): Promise<void> {
     this.#mustControl("change servers");
-    await this.#sessions.setServers(this.open, given, this.client);
+    await this.#sessions.setServers(this.open, allowedServers(given, this.#by.may), this.client);
   }
 
   cancel(): void {

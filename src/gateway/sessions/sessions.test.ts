@@ -223,9 +223,50 @@ test("a client of another machine starts no program here and leads to no private
   ] as const;
   const far = await house.access({ isLocal: false, tokenId: "t" });
   const { session } = await far.create({ cwd: "/work", servers }, {});
-  expect(session.servers.map(({ name, state }) => [name, state])).toEqual(
-    ["run", "near", "inside"].map((name) => [name, "failed"]),
-  );
+  const states = () => session.servers.map(({ name, state }) => [name, state]);
+  const failed = ["run", "near", "inside"].map((name) => [name, "failed"]);
+  expect(states()).toEqual(failed);
+  // Nor later on.
+  await session.setServers({ servers: [] });
+  expect(states()).toEqual([]);
+  await session.setServers({ servers });
+  expect(states()).toEqual(failed);
+  await far.load({ cwd: "/work", id: session.id, servers }, LOAD);
+  expect(states()).toEqual(failed);
+  expect(house.world.children).toEqual([]);
+});
+
+/** What is said in a session from now on. */
+function heard(session: SessionHandle): () => string {
+  let text = "";
+  const read = async () => {
+    for await (const event of session.events())
+      if (event.kind === "turn" && event.event.kind === "text") text += event.event.text;
+  };
+  read().catch(() => undefined);
+  return () => text;
+}
+
+test("commands and settings of a token: within its scopes, also for prompts that waited when the gateway ended", async () => {
+  await using house = new House();
+  const far = await house.access({ isLocal: false, tokenId: "t", scopes: new Set(["read", "prompt"]) });
+  const { session } = await far.create(REQUEST, {});
+  const text = heard(session);
+  await said(session, "/mcp add y -- /bin/sh -c true");
+  await said(session, "/permissions allow y");
+  expect(text()).toContain('needs the scope "tools"');
+  expect(text()).toContain('needs the scope "approve"');
+  await session.configured;
+  const denied = { code: "access.denied", message: expect.stringContaining('"approve"') };
+  await expect(async () => session.set("mode", "auto-edit")).rejects.toMatchObject(denied);
+  expect(() => session.set("mode", "none")).toThrow("is no mode");
+  const near = (await (await house.access()).load({ ...REQUEST, id: session.id }, LOAD)).session;
+  near.set("mode", "auto-edit");
+  session.set("mode", "ask");
+  expect(session.settings.mode).toBe("ask");
+  const tools = await house.access({ isLocal: false, tokenId: "u", scopes: new Set(["read", "prompt", "tools"]) });
+  await said((await tools.load({ ...REQUEST, id: session.id }, LOAD)).session, "/mcp add z -- /bin/sh -c true");
+  expect(text()).toContain("may not start programs");
   expect(house.world.children).toEqual([]);
 });
 

@@ -13,7 +13,7 @@ import type { EndedTurn, EventStream } from "../events.js";
 import { contentHash, type KnownPrompt, type PromptEnd, type Restored } from "../journal/history.js";
 import { type Journal, ONLY_COMMANDS, titleOf } from "../journal/journal.js";
 import { SESSION_LIMITS } from "../limits.js";
-import type { ClientName } from "../ports.js";
+import type { ClientName, SenderRights } from "../ports.js";
 
 /** One turn, as it is run. */
 export interface TurnWork {
@@ -24,6 +24,8 @@ export interface TurnWork {
   readonly content: readonly ContentBlock[];
   /** For a prompt that is a slash command: Tenon answers it, and the model does not see it. */
   readonly invocation: Invocation | undefined;
+  /** What a command may do for its sender. */
+  readonly may?: SenderRights;
 }
 
 /** What a prompt is known by. */
@@ -32,7 +34,12 @@ export interface PromptAbout {
   readonly promptId?: string;
   /** The client that sent it, as the gateway knows it. */
   readonly by?: ClientName;
+  /** What its sender may do; everything unless given. It is neither recorded nor shown. */
+  readonly may?: SenderRights;
 }
+
+/** Of a prompt that an earlier process took: its sender is not here, and may have lost what it had. */
+const PROMPT_ONLY: SenderRights = { approve: false, tools: false, isLocal: false };
 
 export interface TurnResult extends TurnEnd {
   /** Missing for a prompt that was taken back before its turn. */
@@ -62,7 +69,8 @@ export interface TurnsOptions {
 }
 
 /** A prompt from when it is sent until it is answered; aborting `controller` takes it back. */
-interface Prompt extends PromptAbout {
+interface Prompt extends Omit<PromptAbout, "may"> {
+  may: SenderRights | undefined;
   readonly content: readonly ContentBlock[];
   readonly controller: AbortController;
   readonly done: Promise<TurnResult>;
@@ -70,7 +78,7 @@ interface Prompt extends PromptAbout {
   readonly reject: (error: unknown) => void;
 }
 
-function newPrompt(content: readonly ContentBlock[], { promptId, by }: PromptAbout): Prompt {
+function newPrompt(content: readonly ContentBlock[], { promptId, by, may }: PromptAbout): Prompt {
   let settle: Pick<Prompt, "resolve" | "reject"> | undefined;
   const done = new Promise<TurnResult>((resolve, reject) => {
     settle = { resolve, reject };
@@ -79,6 +87,7 @@ function newPrompt(content: readonly ContentBlock[], { promptId, by }: PromptAbo
   return {
     content,
     ...defined({ promptId, by }),
+    may,
     controller: new AbortController(),
     done,
     resolve: (result) => settle?.resolve(result),
@@ -116,10 +125,14 @@ export class SessionTurns {
     const queued = restored?.queued ?? [];
     this.#dropped = isContinued ? [] : queued.map(({ promptId }) => promptId);
     if (!isContinued) return;
-    for (const waiting of queued) this.#enqueue(newPrompt(waiting.content, waiting));
+    for (const waiting of queued) this.#enqueue(newPrompt(waiting.content, { ...waiting, may: PROMPT_ONLY }));
     const first = restored?.openTurn?.records[0];
     if (first?.kind !== "prompt") return;
-    this.#running = { prompt: newPrompt(first.content, first), number: first.turn, hasBegun: false };
+    this.#running = {
+      prompt: newPrompt(first.content, { ...first, may: PROMPT_ONLY }),
+      number: first.turn,
+      hasBegun: false,
+    };
   }
 
   /** How many have begun. */
@@ -164,6 +177,8 @@ export class SessionTurns {
     if (known && "hash" in known) return resultOf(known);
     const mustWait = this.#running !== undefined || this.#queue.length > 0;
     const prompt = known ?? newPrompt(blocks, mustWait ? this.#assertRoom(about) : about);
+    // Its sender is back, after a restart for one.
+    if (prompt.by?.client === about.by?.client) prompt.may = about.may;
     const takeBack = () => prompt.controller.abort(signal?.reason);
     if (signal?.aborted) takeBack();
     else signal?.addEventListener("abort", takeBack, { once: true });
@@ -241,10 +256,10 @@ export class SessionTurns {
   }
 
   /** Throws `session.busy` when no more prompts may wait. A prompt that waits has an id in every case. */
-  #assertRoom({ promptId, by }: PromptAbout): PromptAbout {
+  #assertRoom({ promptId, by, may }: PromptAbout): PromptAbout {
     const { session, maxQueued, world } = this.#options;
     const id = promptId ?? uuidV7(world.now(), (count) => world.randomBytes(count));
-    if (this.#queue.length < maxQueued) return { promptId: id, ...defined({ by }) };
+    if (this.#queue.length < maxQueued) return { promptId: id, ...defined({ by, may }) };
     const text = `session ${session} is already running a turn`;
     if (maxQueued === 0) throw new TenonError("session.busy", text);
     throw new TenonError("session.busy", `${text}, and ${maxQueued} prompts wait for it`, {
@@ -310,7 +325,8 @@ export class SessionTurns {
     if (oldest !== undefined && this.#ended.size > SESSION_LIMITS.prompts.remembered) this.#ended.delete(oldest);
   }
 
-  async #run({ content, promptId, by }: Prompt, number: number, signal: AbortSignal): Promise<TurnEnd> {
+  async #run(prompt: Prompt, number: number, signal: AbortSignal): Promise<TurnEnd> {
+    const { content, promptId, by } = prompt;
     const { journal, events, restored } = this.#options;
     journal.assertWritten(); // records that an earlier turn left unwritten come first
     this.#count = number;
@@ -334,7 +350,7 @@ export class SessionTurns {
     const isFirst = number === (restored?.turnCount ?? 0) + 1;
     return await this.#complete(number, () => {
       journal.assertWritten();
-      return this.#options.run({ number, isFirst, content, invocation }, signal);
+      return this.#options.run({ number, isFirst, content, invocation, ...defined({ may: prompt.may }) }, signal);
     });
   }
 
