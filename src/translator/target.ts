@@ -69,7 +69,7 @@ async function tokenIn({ files }: Pick<World, "files">, path: string): Promise<s
   });
   if (found?.kind !== "file") throw unreadable(`the file of --token-file is not there: ${path}`);
   if ((found.mode & 0o077) !== 0) {
-    throw unreadable(`the file of --token-file can be read by other users: ${path}`, `Run chmod 600 ${path}.`);
+    throw unreadable(`the file of --token-file can be read by other users: run chmod 600 ${path}`);
   }
   const token = (await files.readText(path)).trim();
   if (!/^[\x21-\x7e]{1,4096}$/u.test(token)) throw unreadable(`the file of --token-file holds no token: ${path}`);

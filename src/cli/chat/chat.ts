@@ -121,6 +121,10 @@ async function openSession({ options, session, ...parts }: Parts): Promise<void>
   });
   shared?.hear(meta);
   view.joined();
+  if (!interactive && meta["state"] === "waiting") {
+    const words = `Session ${id} waits for an answer, and prompts wait with it: tenon attach in a terminal gives one.`;
+    options.errorOutput.write(`${words}\n`);
+  }
   if (isReplayed)
     reader.interject(() => screen.line(palette.dim(`Attached to ${visibleLine(title) || "a session"} (${id}).`)));
 }

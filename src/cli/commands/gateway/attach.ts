@@ -4,6 +4,7 @@ import { TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
 import { isJsonObject, type JsonObject } from "../../../base/json/json.js";
 import { messageOf } from "../../../base/message.js";
+import { WebSocketRefusal } from "../../../base/ports/web-socket.js";
 import type { World } from "../../../base/ports/world.js";
 import { checkGatewayUrl, Translator, type TranslatorOptions } from "../../../translator/index.js";
 import { nodeWorld } from "../../../world/index.js";
@@ -73,9 +74,14 @@ function lastUsed(sessions: readonly ListedSession[], cwd: string): ListedSessio
   throw new TenonError("session.not_found", "there are no sessions", { hint: "An editor or tenon chat begins one." });
 }
 
-function unreachable(reason: string): TenonError {
-  return new TenonError("gateway.unreachable", `there is no gateway to attach to: ${reason}`, {
-    hint: "tenon gateway status and tenon gateway logs say more.",
+function unreachable(error: unknown): TenonError {
+  if (error instanceof WebSocketRefusal) {
+    return new TenonError("access.denied", `the gateway refuses this client (${error.message})`, {
+      hint: "Give a token that is valid, by --token-file or TENON_GATEWAY_TOKEN: tenon gateway token create makes one there.",
+    });
+  }
+  return new TenonError("gateway.unreachable", `there is no gateway to attach to: ${messageOf(error)}`, {
+    hint: "On its machine, tenon gateway status and tenon gateway logs say more.",
   });
 }
 
@@ -116,7 +122,7 @@ class TranslatedStream {
       await translator.connect();
     } catch (error) {
       await translator.close();
-      const { code, message, hint } = unreachable(messageOf(error));
+      const { code, message, hint } = unreachable(error);
       this.#send({ jsonrpc: "2.0", id: id ?? null, error: { code: UNREACHABLE, message, data: { code, hint } } });
       return false;
     }
