@@ -24,7 +24,11 @@ function user(client: string, ...words: string[]): SessionEvent {
 }
 
 /** What one client is sent of a log. */
-async function sentTo(client: string, log: readonly Followed[], showsOwn = false): Promise<SharedUpdate[]> {
+async function sentTo(
+  client: string,
+  log: readonly Followed[],
+  { showsOwn = false, current = [] }: { readonly showsOwn?: boolean; readonly current?: readonly SessionEvent[] } = {},
+): Promise<SharedUpdate[]> {
   const sent: SharedUpdate[] = [];
   const channel = new Channel<Followed>(100);
   for (const followed of log) channel.offer(followed);
@@ -38,7 +42,7 @@ async function sentTo(client: string, log: readonly Followed[], showsOwn = false
       throw error;
     },
   });
-  await relay.run(new AbortController().signal, async () => {});
+  await relay.run(new AbortController().signal, () => relay.sendCurrent(current));
   expect(relay.relayed.value).toBe(Number.POSITIVE_INFINITY);
   return sent;
 }
@@ -55,6 +59,20 @@ test("the number is on the last update of a record, and those before it are its 
   expect(sent.map(metaOf)).toEqual([{ partOf: 7, part: 0 }, { partOf: 7, part: 1 }, { seq: 7 }, { seq: 9 }]);
 });
 
+test("a notice that a client was told when it came is not told again", async () => {
+  const moment = (event: SessionEvent): Followed => {
+    const item: LogItem = { kind: "moment", event };
+    return { ...item, item };
+  };
+  const [known, fresh]: SessionEvent[] = ["known", "fresh"].map((words) => {
+    return { kind: "notice", level: "error", text: words };
+  });
+  if (!known || !fresh) throw new Error("there are two");
+  const sent = await sentTo("b", [LIVE, moment(known), moment(fresh)], { current: [known] });
+  const words = sent.map(({ message }) => JSON.stringify(message.params.update));
+  expect(words).toEqual([expect.stringContaining("known"), expect.stringContaining("fresh")]);
+});
+
 test("all clients of the same abilities are sent the same bytes", async () => {
   const log = [LIVE, record(1, said("hello"))];
   const [[one], [two]] = [await sentTo("a", log), await sentTo("b", log)];
@@ -66,6 +84,6 @@ test("a client is not sent its own words, unless it is shown the conversation ag
   const words = (sent: SharedUpdate[]) => sent.map(({ message }) => JSON.stringify(message.params.update));
   expect(words(await sentTo("a", log))).toEqual([expect.stringContaining("other")]);
   const shown = ["before", "other"].map((word) => expect.stringContaining(word));
-  expect(words(await sentTo("a", log, true))).toEqual(shown);
+  expect(words(await sentTo("a", log, { showsOwn: true }))).toEqual(shown);
   expect(await sentTo("b", log)).toHaveLength(2);
 });

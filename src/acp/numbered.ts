@@ -101,6 +101,8 @@ export class NumberedRelay {
   readonly relayed: Cell<number>;
   readonly #options: NumberedRelayOptions;
   readonly #failures = new RepeatedFailures();
+  /** What the client was told of the state when it came: the log may have it too. */
+  readonly #told = new WeakSet<SessionEvent>();
   #showsOwn: boolean;
 
   constructor(options: NumberedRelayOptions) {
@@ -119,6 +121,7 @@ export class NumberedRelay {
           await onLive();
           continue;
         }
+        if (followed.kind === "moment" && this.#told.has(followed.event)) continue;
         for (const made of sharedEvents(followed.item, session.id, abilities)) await this.#send(made);
         if (followed.kind === "record") this.relayed.set(followed.seq);
       }
@@ -132,6 +135,7 @@ export class NumberedRelay {
     const { session, abilities } = this.#options;
     for (const event of events) {
       const item: LogItem = { kind: "moment", event };
+      this.#told.add(event);
       for (const made of makeShared(item, session.id, abilities)) await this.#send(made);
     }
   }

@@ -11,6 +11,7 @@ import type { ModelUsage } from "../models/index.js";
 import type { ToolOrigin } from "../tools/index.js";
 import type { AttachedClient } from "./clients/clients.js";
 import type { AskedQuestion, QuestionChange } from "./clients/questions.js";
+import { SESSION_LIMITS } from "./limits.js";
 import type { ClientName, SessionState } from "./ports.js";
 import type { SettingsView } from "./settings.js";
 
@@ -160,7 +161,8 @@ function isMoment(event: SessionEvent): boolean {
 export class EventStream {
   /** Gets what no record says. */
   onMoment: ((event: SessionEvent) => void) | undefined;
-  readonly #notices: SessionEvent[] = [];
+  /** The last ones, each text once. */
+  #notices: readonly Extract<SessionEvent, { readonly kind: "notice" }>[] = [];
   readonly #readers = new Set<Channel<SessionEvent>>();
   #isClosed = false;
 
@@ -215,8 +217,9 @@ export class EventStream {
 
   /** Replayed to readers that subscribe later. */
   readonly notice = (level: NoticeLevel, text: string): void => {
-    const event: SessionEvent = { kind: "notice", level, text };
-    this.#notices.push(event);
+    const event = { kind: "notice", level, text } as const;
+    const others = this.#notices.filter((one) => one.text !== text);
+    this.#notices = [...others, event].slice(-SESSION_LIMITS.log.notices);
     this.emit(event);
   };
 

@@ -47,7 +47,8 @@ export const SESSION_LIMITS = {
   },
   /**
    * The log that clients of a session follow: what of it is in memory, what one read of an older part gives, in which steps a
-   * file is read for it, long parts that are kept for the next follower, and files whose places are remembered.
+   * file is read for it, long parts that are kept for the next follower, and files whose places are remembered. Notices that
+   * are told to clients which come later: the last ones.
    */
   log: {
     items: 512,
@@ -57,6 +58,7 @@ export const SESSION_LIMITS = {
     stepBytes: 262_144,
     blobBytes: 4_194_304,
     indexedFiles: 200,
+    notices: 100,
   },
   /** Attempts in a row to go on with a turn that got no further: a turn that ends every process it runs in must not go on for ever. */
   continuedTurn: { attempts: 3 },

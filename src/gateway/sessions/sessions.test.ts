@@ -17,18 +17,21 @@ const STATE = "/home/state";
 
 /** A gateway without its server. */
 class House implements AsyncDisposable {
-  readonly world: FakeWorld = fakeWorld({ env: { HOME: "/home", PATH: "/own", SECRET: "own" } });
+  readonly world: FakeWorld;
   readonly opened: RuntimePlace[] = [];
   readonly hosts: SessionHost[] = [];
   readonly written: object[] = [];
   #held: Promise<void> | undefined;
+  /** No runtime is opened before. */
+  runtimeHeld: Promise<void> | undefined;
   release: () => void = () => {};
   readonly sessions: SharedSessions;
   readonly audit = { write: (event: string, fields: object) => this.written.push({ event, ...fields }) };
 
   readonly #model: Model;
 
-  constructor() {
+  constructor(world: FakeWorld = fakeWorld({ env: { HOME: "/home", PATH: "/own", SECRET: "own" } })) {
+    this.world = world;
     const held = () => this.#held;
     this.#model = {
       id: "test/echo",
@@ -44,6 +47,7 @@ class House implements AsyncDisposable {
       audit: this.audit,
       openRuntime: async (place) => {
         this.opened.push(place);
+        await this.runtimeHeld;
         const { stateDir } = place;
         const client = { name: "tenon", version: "1" };
         const rules = { unattended: "wait", maxQueuedPrompts: 8, openTurns: "continue" } as const;
@@ -160,6 +164,111 @@ test("while the gateway stops nothing is begun, and turns that end in time are w
   await drained;
   expect(isAnswered).toBe(false);
   expect(house.sessions.open()).toEqual([]);
+});
+
+test("a stop while a session is being opened leaves its turn to the next gateway", async () => {
+  const first = new House();
+  const { world } = first;
+  const { session } = await (await first.access()).create(REQUEST, {});
+  first.hold();
+  session.prompt([{ type: "text", text: "long work" }], undefined, { promptId: "p" }).catch(() => {});
+  await world.advance(0);
+  /** While time passes. */
+  const ended = async (work: Promise<void>) => {
+    let isOver = false;
+    const over = work.finally(() => (isOver = true));
+    for (let second = 0; second < 60 && !isOver; second++) await world.advance(1_000);
+    await over;
+  };
+  await ended(first.sessions.drain(0));
+  await ended(first[Symbol.asyncDispose]());
+  const kinds = async () => (await first.sessions.store("me").read(session.id, 0, 500)).map(({ kind }) => kind);
+  const before = await kinds();
+  expect(before).toContain("drained");
+  for (const isDrained of [true, false]) {
+    const next = new House(world);
+    next.hold();
+    let open = () => {};
+    next.runtimeHeld = new Promise((resolve) => {
+      open = resolve;
+    });
+    const joined = next.sessions.join({ id: session.id, cwd: "/work" }, { account: "me" });
+    joined.catch(() => {});
+    await world.advance(0);
+    const drained = isDrained ? next.sessions.drain(0) : Promise.resolve();
+    if (isDrained) await world.advance(0);
+    const disposed = isDrained ? undefined : next[Symbol.asyncDispose]();
+    open();
+    await ended(drained);
+    await ended(disposed ?? next[Symbol.asyncDispose]());
+    expect(next.sessions.open()).toEqual([]);
+    expect(await kinds()).toEqual(before);
+  }
+  // One that goes on already is left as well, also without a drain.
+  const last = new House(world);
+  last.hold();
+  await last.sessions.join({ id: session.id, cwd: "/work" }, { account: "me" });
+  await world.advance(100);
+  await ended(last[Symbol.asyncDispose]());
+  expect((await kinds()).filter((kind) => kind === "end" || kind === "error")).toEqual([]);
+  expect(await last.sessions.store("me").unfinished(0)).toHaveLength(1);
+});
+
+test("a prompt that was taken back does not run when it is sent again, also after a restart", async () => {
+  const house = new House();
+  const { world } = house;
+  const access = await house.access();
+  const { session } = await access.create(REQUEST, {});
+  house.hold();
+  const running = said(session, "A");
+  await world.advance(0);
+  const back = new AbortController();
+  const prompt = (on: SessionHandle, signal?: AbortSignal) =>
+    on.prompt([{ type: "text", text: "B" }], signal, { promptId: "b" });
+  const waiting = prompt(session, back.signal);
+  await world.advance(0);
+  back.abort();
+  const taken = { stopReason: "cancelled" };
+  expect(await waiting).toMatchObject(taken);
+  house.release();
+  await running;
+  expect(await prompt(session)).toMatchObject(taken);
+  await expect(session.prompt([{ type: "text", text: "C" }], undefined, { promptId: "b" })).rejects.toMatchObject({
+    code: "session.prompt_conflict",
+  });
+  await house[Symbol.asyncDispose]();
+  await using next = new House(world);
+  const again = await (await next.access()).load({ ...REQUEST, id: session.id }, LOAD);
+  expect(await prompt(again.session)).toMatchObject(taken);
+  expect(again.session.turnCount).toBe(1);
+});
+
+test("a session that comes to rest or is being opened is deleted once it has", async () => {
+  await using house = new House();
+  const { world, sessions } = house;
+  const access = await house.access();
+  const { session } = await access.create(REQUEST, {});
+  await said(session, "hello");
+  await access.leave(session);
+  await world.advance(GATEWAY_LIMITS.sessions.restMs + 1_000);
+  const loading = sessions.join({ ...REQUEST, id: session.id }, { account: "me" });
+  const deleted = access.delete(session.id);
+  await loading;
+  await deleted;
+  expect(await sessions.store("me").has(session.id)).toBe(false);
+  const { session: other } = await access.create(REQUEST, {});
+  await said(other, "hello");
+  await access.leave(other);
+  let deleting: Promise<void> | undefined;
+  // Runs after the timer that puts it to rest, in the same moment.
+  world.after(GATEWAY_LIMITS.sessions.restMs, () => {
+    expect(sessions.find("me", other.id)).toBeUndefined();
+    deleting = access.delete(other.id);
+  });
+  await world.advance(GATEWAY_LIMITS.sessions.restMs);
+  await deleting;
+  expect(await sessions.store("me").has(other.id)).toBe(false);
+  expect(sessions.open()).toEqual([]);
 });
 
 test("clients of a session, sessions of an account: one more than allowed is refused", async () => {

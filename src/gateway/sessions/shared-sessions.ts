@@ -159,7 +159,10 @@ export class SharedSessions implements AsyncDisposable {
 
   /** With an id of the client's choice that is in use: the session it is, if this client made it. */
   async create(request: NewSession, opener: OpenFor): Promise<OpenSession> {
-    if (this.#isDraining) return await unanswered();
+    return await this.#unlessStopping(() => this.#createOrJoin(request, opener));
+  }
+
+  async #createOrJoin(request: NewSession, opener: OpenFor): Promise<OpenSession> {
     const account = this.#account(opener.account);
     const { id } = request;
     if (id === undefined) return await this.#create(account, request, opener);
@@ -170,7 +173,7 @@ export class SharedSessions implements AsyncDisposable {
         hint: "Load the session, or leave the id out.",
       });
     }
-    if (known || (await account.store.has(id))) return await this.join({ ...request, id }, opener);
+    if (known || (await account.store.has(id))) return await this.#join({ ...request, id }, opener);
     return await this.#opening(account, id, () => this.#create(account, request, opener));
   }
 
@@ -179,6 +182,7 @@ export class SharedSessions implements AsyncDisposable {
     const { cwd } = request;
     const runtime = await this.#runtimes.use({ cwd, stateDir: account.stateDir, ...defined({ env }) });
     try {
+      this.#mustStay();
       const session = runtime.host.createSession({ ...request, ...defined({ by: client }) });
       return this.#add(account, { session, runtime, createdBy: client, given: request });
     } catch (error) {
@@ -189,12 +193,16 @@ export class SharedSessions implements AsyncDisposable {
 
   /** The session in memory, or taken up again from its records; clients that come at once get the same one. */
   async join(request: StoredRequest, opener: OpenFor): Promise<OpenSession> {
-    if (this.#isDraining) return await unanswered();
+    return await this.#unlessStopping(() => this.#join(request, opener));
+  }
+
+  async #join(request: StoredRequest, opener: OpenFor): Promise<OpenSession> {
     const account = this.#account(opener.account);
     const { id } = request;
     for (;;) {
       const opening = account.opening.get(id);
       if (opening) await opening.catch(() => undefined);
+      this.#mustStay();
       const known = account.open.get(id);
       if (known?.closing) await known.closing;
       else if (known) return await this.#joinOpen(known, request, opener.client);
@@ -237,7 +245,10 @@ export class SharedSessions implements AsyncDisposable {
     const { cwd } = request;
     const runtime = await this.#runtimes.use({ cwd, stateDir: account.stateDir, ...defined({ env }) });
     try {
+      this.#mustStay();
       const { session } = await runtime.host.loadSession({ ...request, ...defined({ by: client }) });
+      if (this.#isDraining) await session.close(); // before its turn goes on: that is for the next gateway
+      this.#mustStay();
       const open = this.#add(account, { session, runtime, createdBy: undefined, given: request });
       const { log } = this.world;
       if (session.hasOpenTurn) log.info("session.continued", { session: session.id, account: account.name });
@@ -250,13 +261,17 @@ export class SharedSessions implements AsyncDisposable {
   }
 
   /** A copy of a session, which may be open here or anywhere. */
-  async fork(request: StoredRequest, { account: name, client, env }: OpenFor): Promise<OpenSession> {
-    if (this.#isDraining) return await unanswered();
+  async fork(request: StoredRequest, opener: OpenFor): Promise<OpenSession> {
+    return await this.#unlessStopping(() => this.#fork(request, opener));
+  }
+
+  async #fork(request: StoredRequest, { account: name, client, env }: OpenFor): Promise<OpenSession> {
     const account = this.#account(name);
     this.#assertRoom(account);
     const { cwd } = request;
     const runtime = await this.#runtimes.use({ cwd, stateDir: account.stateDir, ...defined({ env }) });
     try {
+      this.#mustStay();
       const { session } = await runtime.host.forkSession({ ...request, ...defined({ by: client }) });
       return this.#add(account, { session, runtime, createdBy: client, given: request });
     } catch (error) {
@@ -267,10 +282,13 @@ export class SharedSessions implements AsyncDisposable {
 
   /** Ends what runs in it, and removes all there is of it. */
   async delete(account: string, id: string): Promise<void> {
-    const open = this.find(account, id);
-    if (open) {
-      open.session.cancel();
-      await this.#close(open);
+    const { open, opening } = this.#account(account);
+    for (;;) {
+      await opening.get(id)?.catch(() => undefined);
+      const found = open.get(id);
+      if (!found) break;
+      if (!found.closing) found.session.cancel();
+      await this.#close(found);
     }
     await this.store(account).remove(id);
     this.#changed({ account, id, session: undefined });
@@ -321,7 +339,7 @@ export class SharedSessions implements AsyncDisposable {
         for (const { id, cwd, additionalDirectories } of unfinished) {
           if (this.#isDraining) return;
           const request = { id, cwd, additionalDirectories };
-          await this.join(request, { account }).catch((error: unknown) => {
+          await this.#join(request, { account }).catch((error: unknown) => {
             const { message } = toTenonError(error);
             this.world.log.warn("session.not_continued", { session: id, account, error: message });
           });
@@ -334,7 +352,31 @@ export class SharedSessions implements AsyncDisposable {
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true;
     using deadline = this.world.deadline(graceMs);
-    await Promise.all(this.open().map((open) => this.#drainOne(open, deadline.signal)));
+    using patience = this.world.deadline(graceMs + GATEWAY_LIMITS.sessions.drainCallsMs);
+    const late = new Promise<void>((resolve) => abortListeners(patience.signal).add(() => resolve()));
+    for (;;) {
+      const opening = [...this.#accounts.values()].flatMap((account) => [...account.opening.values()]);
+      const open = this.open();
+      if (open.length === 0 && (opening.length === 0 || patience.signal.aborted)) return;
+      // Those that are being opened find that they may not go on.
+      const opened = Promise.race([Promise.allSettled(opening), late]);
+      await Promise.all([opened, ...open.map((one) => this.#drainOne(one, deadline.signal))]);
+    }
+  }
+
+  #mustStay(): void {
+    if (this.#isDraining) throw new TenonError("session.closed", "the gateway stops");
+  }
+
+  /** What is begun while the gateway stops is not answered: its connection ends, and the client asks the next one. */
+  async #unlessStopping(open: () => Promise<OpenSession>): Promise<OpenSession> {
+    try {
+      this.#mustStay();
+      return await open();
+    } catch (error) {
+      if (this.#isDraining) return await unanswered();
+      throw error;
+    }
   }
 
   async #drainOne(open: OpenSession, signal: AbortSignal): Promise<void> {
@@ -434,7 +476,8 @@ export class SharedSessions implements AsyncDisposable {
   async #closeNow(open: OpenSession): Promise<void> {
     open.rest?.clear();
     try {
-      await open.session.close();
+      // What runs while the gateway stops is left to the next one.
+      await (this.#isDraining ? open.session.drain(0) : open.session.close());
     } finally {
       this.#past = added(this.#past, progressOf(open));
       this.#account(open.account).open.delete(open.id);
@@ -464,7 +507,7 @@ function progressOf({ session, before }: OpenSession): Totals {
 /** Its last record says how the turn ended, to every client. */
 function toldByItsRecord(): void {}
 
-/** What is begun while the gateway stops is not answered: its connection ends, and the client asks the next one. */
+/** For what the next gateway answers. */
 export function unanswered(): Promise<never> {
   return new Promise(() => {});
 }

@@ -104,7 +104,7 @@ interface RunningTurn {
 
 export class SessionTurns {
   readonly #options: TurnsOptions;
-  /** Prompts with an id whose turn has ended, the last ones. */
+  /** Prompts with an id whose turn has ended, or that were taken back before it; the last ones. */
   readonly #ended: Map<string, KnownPrompt>;
   /** Prompts in the queue of an earlier owner that are not run: recorded as taken back with the next turn. */
   #dropped: readonly string[];
@@ -289,7 +289,9 @@ export class SessionTurns {
     const { journal, onChange } = this.#options;
     this.#queue = this.#queue.filter((one) => one !== prompt);
     journal.append({ kind: "unqueued", promptId: prompt.promptId ?? "" });
-    prompt.resolve({ stopReason: "cancelled", usage: NO_USAGE });
+    const end = { stopReason: "cancelled", usage: NO_USAGE } as const;
+    this.#remember(prompt, { end });
+    prompt.resolve(end);
     onChange();
   }
 
@@ -389,7 +391,7 @@ function howEnded(end: PromptEnd): Pick<EndedTurn, "stopReason" | "error"> {
 function resultOf({ turn, end }: KnownPrompt): TurnResult {
   if (!end) throw new TenonError("session.busy", `turn ${turn} of this session is open and has to go on first`);
   if ("error" in end) throw end.error;
-  return { ...end, turn };
+  return { ...end, ...defined({ turn }) };
 }
 
 /** Costs a request nothing while nobody watches. Spans are of single requests: an attempt that is repeated has its own. */

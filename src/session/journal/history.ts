@@ -34,7 +34,8 @@ export interface RestoredTask extends OpenTask {
 
 /** A prompt that has an id, and what became of it. */
 export interface KnownPrompt {
-  readonly turn: number;
+  /** Missing for one that was taken back before its turn. */
+  readonly turn?: number;
   /** Tells whether a prompt with the same id has the same content: see `contentHash`. */
   readonly hash: string;
   /** Missing while its turn is open. */
@@ -207,7 +208,7 @@ export class History {
         this.#queued.set(entry.promptId, entry);
         break;
       case "unqueued":
-        this.#queued.delete(entry.promptId);
+        this.#takeBack(entry.promptId);
         break;
       case "question":
         this.#questions.set(entry.id, entry);
@@ -267,6 +268,15 @@ export class History {
     }
     this.#open = entry.isCommand ? undefined : { content, isInTranscript: false, text: "", calls: new Set() };
     this.#shown.push({ kind: "user", content });
+  }
+
+  /** It is over: sent again under its id, it does not run. */
+  #takeBack(promptId: string): void {
+    const content = this.#queued.get(promptId)?.content;
+    if (!content) return;
+    this.#queued.delete(promptId);
+    const end = { stopReason: "cancelled", usage: NO_USAGE } as const;
+    this.#prompts.set(promptId, { hash: contentHash(content), end });
   }
 
   /** What people should hear of, before what was under way is brought to an end. */

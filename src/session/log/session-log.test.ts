@@ -4,13 +4,17 @@ import { expect, test } from "vitest";
 import { closed, ID, newWorld, PICTURE, SERVER, STATE } from "../../../test/recorded-session.js";
 import type { ModelEvent, ModelRequest } from "../../models/index.js";
 import type { FakeWorld } from "../../testing/index.js";
-import type { SessionEvent } from "../events.js";
+import { EventStream, type SessionEvent } from "../events.js";
 import { SessionHost } from "../host.js";
 import { Unpacking } from "../journal/read-journal.js";
+import { SESSION_LIMITS } from "../limits.js";
 import type { Session } from "../session.js";
-import { FileSessionStore } from "../store/file-store.js";
+import type { SettingsView } from "../settings.js";
+import { FileSessionStore, sessionId } from "../store/file-store.js";
 import { RecordEvents } from "./record-events.js";
-import type { Followed } from "./session-log.js";
+import { type Followed, SessionLog } from "./session-log.js";
+
+const tick = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 async function storedEvents(world: FakeWorld, id: string): Promise<readonly SessionEvent[]> {
   const [records, unpacking, events] = [new RecordEvents(), new Unpacking(), [] as SessionEvent[]];
@@ -159,3 +163,61 @@ test("what records say is what readers saw, for any session, and followers get t
 function eventsOf(followed: readonly Followed[]): readonly SessionEvent[] {
   return followed.flatMap((one) => (one.kind === "record" ? one.events : one.kind === "moment" ? [one.event] : []));
 }
+
+test("moments are for those who are there, and an unwritten record keeps nobody from joining", async () => {
+  const events = new EventStream();
+  let durable = 0;
+  const owned = {
+    id: sessionId(ID),
+    get lastSeq() {
+      return durable;
+    },
+  };
+  const log = new SessionLog({ store: { read: async () => [] }, owned, events });
+  const follow = (after: number) => {
+    const [seen, stop] = [[] as string[], new AbortController()];
+    const ended = (async () => {
+      for await (const one of log.follow(after, stop.signal)) {
+        seen.push(one.kind === "moment" && one.event.kind === "notice" ? one.event.text : one.kind);
+      }
+    })();
+    return { seen, end: () => (stop.abort(), ended) };
+  };
+  const first = follow(0);
+  await tick();
+  log.add({ kind: "text", text: "x" }, 1, 10);
+  durable = 1;
+  log.wake();
+  events.notice("warning", "one");
+  await tick();
+  const back = follow(1);
+  await tick();
+  events.notice("warning", "two");
+  log.add({ kind: "text", text: "y" }, 2, 10); // the disk is full
+  await tick();
+  const late = follow(1);
+  await tick();
+  expect(first.seen).toEqual(["live", "record", "one", "two"]);
+  expect(back.seen).toEqual(["live", "two"]);
+  expect(late.seen).toEqual(["live"]);
+  await Promise.all([first, back, late].map(({ end }) => end()));
+  // The first who follows comes when a record is not durable yet.
+  const unwritten = new SessionLog({ store: { read: async () => [] }, owned, events });
+  unwritten.add({ kind: "text", text: "y" }, 2, 10);
+  const stop = new AbortController();
+  const following = unwritten.follow(1, stop.signal);
+  expect((await following.next()).value).toEqual({ kind: "live" });
+  unwritten.close();
+  expect(await following.next()).toEqual({ done: true, value: undefined });
+});
+
+test("notices for those who come later are the last ones, each text once", () => {
+  const events = new EventStream();
+  const view = { settings: {} as SettingsView, commands: [], servers: [] };
+  const texts = () => events.current(view).flatMap((one) => (one.kind === "notice" ? [one.text] : []));
+  for (const text of ["a", "b", "a"]) events.notice("info", text);
+  expect(texts()).toEqual(["b", "a"]);
+  for (let count = 0; count < 1_000; count++) events.notice("info", `${count}`);
+  expect(texts()).toHaveLength(SESSION_LIMITS.log.notices);
+  expect(texts().at(-1)).toBe("999");
+});

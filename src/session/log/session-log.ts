@@ -19,7 +19,7 @@ export type LogItem =
   /** An event of now, without a number: followers that are not at the end of the log miss it. */
   | { readonly kind: "moment"; readonly event: SessionEvent };
 
-/** `live`: everything until now has been given, once. */
+/** `live`: every record that is durable by now has been given, once; moments come from here on. */
 export type Followed = (LogItem & { readonly item: LogItem }) | { readonly kind: "live" };
 
 export interface SessionLogOptions {
@@ -91,7 +91,7 @@ export class SessionLog {
   }
 
   /**
-   * Every record after that number, in order, without a gap or a repeat; moments while it is among the last items. Nothing is
+   * Every record after that number, in order, without a gap or a repeat; moments from `live` on, while it keeps up. Nothing is
    * queued for a follower, and none holds a turn up. Ends with the session and with the signal. Throws
    * `session.invalid_request` for a number beyond the log.
    */
@@ -108,9 +108,11 @@ export class SessionLog {
     while (!signal.aborted) {
       if (place === undefined || place < this.#first) {
         if (seq >= this.lastSeq) {
-          // The next record fell out of memory before it was durable.
-          if (this.#isClosed) return;
-          await this.#more(signal);
+          // The next record fell out of memory before it was durable: with a full disk that may take long.
+          if (isLive && this.#isClosed) return;
+          if (isLive) await this.#more(signal);
+          else yield { kind: "live" };
+          isLive = true;
           continue;
         }
         for await (const item of reader.read(seq, () => this.lastSeq)) {
@@ -122,7 +124,9 @@ export class SessionLog {
         continue;
       }
       const item = this.#items[place - this.#first]?.item;
-      if (item && (item.kind === "moment" || item.seq <= this.lastSeq)) {
+      if (item?.kind === "moment" && !isLive)
+        place += 1; // it was for those who were there
+      else if (item && (item.kind === "moment" || item.seq <= this.lastSeq)) {
         place += 1;
         if (item.kind === "record") seq = item.seq;
         yield { ...item, item };
