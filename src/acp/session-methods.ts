@@ -36,7 +36,7 @@ export function viewOf(session: SessionHandle): WireView {
     sessionId: id,
     ...{ cwd, state, seq: session.log.lastSeq },
     clients: clients.map(({ client, name, role }) => ({ client, name, role, isHere: true })),
-    questions: questions.map(({ askedMs, ...question }) => ({ ...question, askedAt: askedMs })),
+    questions: questions.map(({ askedMs, summary: _, ...question }) => ({ ...question, askedAt: askedMs })),
     queued: queued.map(({ promptId = "", by }) => ({ promptId, ...defined({ by }) })),
     usage: { ...usage },
     servers: servers.map((status) => ({ ...status })),
@@ -56,7 +56,9 @@ export interface WireView {
     readonly role: View["clients"][number]["role"];
     readonly isHere: boolean;
   }[];
-  readonly questions: readonly (Omit<View["questions"][number], "askedMs"> & { readonly askedAt: number })[];
+  readonly questions: readonly (Omit<View["questions"][number], "askedMs" | "summary"> & {
+    readonly askedAt: number;
+  })[];
   readonly queued: readonly {
     readonly promptId: string;
     readonly by?: { readonly client: string; readonly name: string };

@@ -413,7 +413,7 @@ describe("what a sender may do with commands", () => {
 
   test("every command is in that table", () => {
     const tested = new Set(Object.keys(NEEDS).map((prompt) => prompt.split(/\s/u)[0]?.slice(1)));
-    expect([...tested].sort()).toEqual(OWN_COMMANDS.map(({ name }) => name).sort());
+    expect(tested).toEqual(new Set(OWN_COMMANDS.map(({ name }) => name)));
   });
 
   test.each([

@@ -87,10 +87,13 @@ export class ClientAccess implements SessionAccess {
       throw new TenonError("session.invalid_request", "_meta.tenon.id must be a UUID of version 7");
     }
     const earlier = await this.#attachable(meta["attach"], place.cwd);
-    const open =
-      earlier === undefined
-        ? await sessions.create({ ...place, ...defined({ id, label }) }, this.#opener)
-        : await sessions.join({ ...place, id: earlier }, this.#opener);
+    if (earlier !== undefined) {
+      const open = await sessions.join(await this.#asBegun({ ...place, id: earlier }, true), this.#opener);
+      return { session: this.#enter(open), showsOwn: true };
+    }
+    const isThere = id !== undefined && (await sessions.store(this.account).has(id));
+    const known = isThere ? await this.#asBegun({ ...place, id }) : { ...place, ...defined({ id }) };
+    const open = await sessions.create({ ...known, ...defined({ label }) }, this.#opener);
     return { session: this.#enter(open), showsOwn: true };
   }
 
@@ -98,8 +101,13 @@ export class ClientAccess implements SessionAccess {
     const { sessions } = this.#options;
     await this.#mustExist(request.id);
     const known = sessions.find(this.account, request.id);
-    const place = known ? allowedServers(request, this.#client.may) : await this.#placed(request);
-    const open = await sessions.join(place, this.#opener);
+    const given = known ? allowedServers(request, this.#client.may) : await this.#asBegun(request);
+    const { systemPrompt, ...rest } = given;
+    const mayPrompt = this.#options.principal.scopes.has("prompt");
+    const open = await sessions.join(
+      { ...rest, ...defined({ systemPrompt: mayPrompt ? systemPrompt : undefined }) },
+      this.#opener,
+    );
     const { lastSeq } = open.session.log;
     const after = isReplayed ? 0 : readAfter(meta["after"], lastSeq);
     return { session: this.#enter(open, meta), after };
@@ -218,6 +226,18 @@ export class ClientAccess implements SessionAccess {
     const { sessions } = this.#options;
     if (sessions.find(this.account, id) || (await sessions.store(this.account).has(id))) return;
     throw new TenonError("session.not_found", `there is no session "${id}"`, { hint: "List the sessions there are." });
+  }
+
+  /** A session is where it was begun: whoever opens it again, also to read it only, does not decide where its work is done. */
+  async #asBegun(request: StoredRequest, isAnywhere = false): Promise<StoredRequest> {
+    const stored = await this.#options.sessions.store(this.account).place(request.id);
+    if (!stored) return await this.#placed(request); // its beginning is damaged
+    const real = async (path: string) => (await this.world.files.find(path).catch(() => undefined))?.realPath ?? path;
+    if (!isAnywhere && request.cwd !== stored.cwd && (await real(request.cwd)) !== (await real(stored.cwd))) {
+      const words = `session "${request.id}" is in ${stored.cwd}, not in ${request.cwd}`;
+      throw new TenonError("session.invalid_request", words, { hint: `Give ${stored.cwd} as cwd.` });
+    }
+    return await this.#placed({ ...request, ...stored });
   }
 
   /** In a directory that is there and allowed, with the servers that this client may bring. */

@@ -9,6 +9,7 @@ import type { AuditLog } from "../access/audit.js";
 import { type Principal, SCOPES } from "../access/principal.js";
 import type { TokenFile } from "../access/tokens.js";
 import type { GatewayChange, GatewayStatus, Scope, TokensAnswer, WireSessionState } from "../protocol.js";
+import { seenQuestions } from "./joined-session.js";
 import type { SharedSessions } from "./shared-sessions.js";
 
 export interface GatewayMethodsOptions {
@@ -63,11 +64,16 @@ export class GatewayMethods {
   /** Again: from the beginning. */
   #watch(notify: Notify): { readonly sessions: readonly GatewayChange[] } {
     const { sessions, principal } = this.#options;
+    const mayAnswer = principal.scopes.has("approve");
     this.#unwatch?.();
     this.#unwatch = sessions.watch(({ account, id, session, title }) => {
-      if (account === principal.account) notify("_tenon/gateway/changed", changeOf(id, session, title));
+      if (account === principal.account) {
+        notify("_tenon/gateway/changed", changeOf(id, session, { mayAnswer, ...defined({ title }) }));
+      }
     });
-    return { sessions: sessions.open(principal.account).map(({ id, session }) => changeOf(id, session)) };
+    return {
+      sessions: sessions.open(principal.account).map(({ id, session }) => changeOf(id, session, { mayAnswer })),
+    };
   }
 
   async #changeTokens(params: JsonObject): Promise<TokensAnswer> {
@@ -121,8 +127,13 @@ export function countByState(sessions: readonly Session[]): Record<WireSessionSt
   return counts;
 }
 
-function changeOf(sessionId: string, session: Session | undefined, title?: string): GatewayChange {
+function changeOf(
+  sessionId: string,
+  session: Session | undefined,
+  { mayAnswer, title }: { readonly mayAnswer: boolean; readonly title?: string },
+): GatewayChange {
   if (!session) return { sessionId, ...defined({ title }) };
-  const questions = session.questions.open.map(({ askedMs, ...question }) => ({ ...question, askedAt: askedMs }));
+  const open = seenQuestions(session.questions.open, mayAnswer);
+  const questions = open.map(({ askedMs, summary: _, ...question }) => ({ ...question, askedAt: askedMs }));
   return { sessionId, state: session.isClosed ? "resting" : session.state, questions, ...defined({ title }) };
 }

@@ -4,6 +4,7 @@ import type { SessionHandle } from "../../acp/index.js";
 import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import {
+  type AskedQuestion,
   type Attachment,
   type ClientName,
   type ClientRole,
@@ -36,6 +37,11 @@ export function allowedServers<T extends Partial<GivenServers>>(
     return reason === undefined;
   });
   return { ...given, servers, rejected: [...(given.rejected ?? []), ...refused] };
+}
+
+/** Whole for those who may answer them. */
+export function seenQuestions(open: readonly AskedQuestion[], mayAnswer: boolean): readonly AskedQuestion[] {
+  return mayAnswer ? open : open.map(({ shown: _, ...question }) => ({ ...question, shown: question.summary }));
 }
 
 type Handle<Name extends keyof SessionHandle> = SessionHandle[Name];
@@ -101,7 +107,7 @@ export class JoinedSession implements SessionHandle, Member {
     const { questions } = this.open.session;
     const { client, name } = this.#by;
     return {
-      open: questions.open,
+      open: seenQuestions(questions.open, this.#mayAnswer),
       answer: (id, answer) => {
         this.#mustControl("answer questions");
         return questions.answer(id, answer, { client, name });
@@ -110,7 +116,8 @@ export class JoinedSession implements SessionHandle, Member {
   }
 
   view(): ReturnType<Handle<"view">> {
-    return this.open.session.view();
+    const view = this.open.session.view();
+    return { ...view, questions: seenQuestions(view.questions, this.#mayAnswer) };
   }
 
   events(): ReturnType<Handle<"events">> {
@@ -169,6 +176,10 @@ export class JoinedSession implements SessionHandle, Member {
     this.#attachment?.leave();
     this.#attachment = undefined;
     this.#sessions.exit(this.open, this);
+  }
+
+  get #mayAnswer(): boolean {
+    return this.#by.role === "controller" && this.#by.may.approve;
   }
 
   #mustControl(what: string): void {

@@ -412,3 +412,59 @@ test("servers of several clients are one set, and the same ones again change not
   expect(names()).toEqual(["a", "b"]);
   expect(children).toHaveLength(before);
 });
+
+test("a session that is opened again is where it was begun, whoever opens it and whatever it asks for", async () => {
+  await using house = new House();
+  const { world, sessions } = house;
+  for (const file of ["/evil/file", "/more/file"]) await world.files.createNew(file, "");
+  const near = await house.access();
+  const first = await near.create({ ...REQUEST, additionalDirectories: ["/more"] }, { label: "mine" });
+  const { id } = first.session;
+  await said(first.session, "hello");
+  const rest = async (session: SessionHandle) => {
+    await near.leave(session);
+    await world.advance(GATEWAY_LIMITS.sessions.restMs + 1_000);
+    expect(sessions.find("me", id)).toBeUndefined();
+  };
+  await rest(first.session);
+  const far = await house.access({ isLocal: false, tokenId: "t", scopes: new Set(["read"]) });
+  const elsewhere = { cwd: "/evil", servers: [], id };
+  const refused = { code: "session.invalid_request", message: expect.stringContaining("/work") };
+  await expect(far.load(elsewhere, LOAD)).rejects.toMatchObject(refused);
+  await expect(near.create({ cwd: "/evil" }, { id })).rejects.toMatchObject(refused);
+  const outside = await house.access({}, {}, ["/evil"]);
+  await expect(outside.load({ ...REQUEST, id }, LOAD)).rejects.toThrow("sessions may be in /evil");
+  expect(sessions.open()).toEqual([]);
+  const read = await far.load({ ...REQUEST, id, additionalDirectories: ["/evil"] }, LOAD);
+  expect(read.session.view().cwd).toBe("/work");
+  await rest(read.session);
+  const labelled = await near.create({ cwd: "/evil", servers: [] }, { attach: { label: "mine" } });
+  expect([labelled.session.id, labelled.session.view().cwd]).toEqual([id, "/work"]);
+  expect(new Set(house.opened.map(({ cwd }) => cwd))).toEqual(new Set(["/work"]));
+});
+
+test("a question is whole for those who may answer it, and without its secrets for others", async () => {
+  await using house = new House();
+  const near = await house.access();
+  const { session } = await near.create(REQUEST, {});
+  const question = {
+    ...{ id: "q", of: "elicitation", askedMs: 1 },
+    shown: { url: "https://login.example/page?state=canary-5d2" },
+    summary: { page: "https://login.example/page" },
+  };
+  const open = house.sessions.find("me", session.id)?.session;
+  Object.defineProperty(open, "questions", { value: { open: [question], answer: () => "taken" } });
+  const few = { isLocal: false, tokenId: "t", scopes: new Set(["read", "prompt"] as const) };
+  for (const [access, isWhole] of [
+    [near, true],
+    [await house.access(few), false],
+    [await house.access({ scopes: new Set(["read", "approve"] as const) }), true],
+  ] as const) {
+    const seen = access.peek(session.id);
+    const watched = await access.shared.methods["_tenon/gateway/watch"]?.({}, () => {});
+    for (const text of [seen.view().questions.map(({ shown }) => shown), seen.questions.open[0]?.shown, watched]) {
+      expect(JSON.stringify(text)).toContain("login.example");
+      expect(JSON.stringify(text).includes("canary-5d2")).toBe(isWhole);
+    }
+  }
+});

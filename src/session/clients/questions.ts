@@ -27,8 +27,10 @@ export interface AskedQuestion {
   readonly askedMs: number;
   readonly turn?: number;
   readonly toolCallId?: string;
-  /** The whole question, arguments included. */
+  /** The whole question, arguments included: for those who may answer it. */
   readonly shown: JsonObject;
+  /** Without what is good for taking over a log-in, and without the words of a configuration. */
+  readonly summary: JsonObject;
 }
 
 /** Told when a question is asked, and when it is over; `answer` and `by` for one that was answered. */
@@ -195,6 +197,9 @@ class PutQuestion<Question, Answer> implements OpenQuestion {
       ...defined({ turn: turn?.number, toolCallId }),
       get shown() {
         return kind.whole(question);
+      },
+      get summary() {
+        return kind.summary(question);
       },
     };
     abortListeners(signal).add(this.#onAbort);

@@ -135,6 +135,13 @@ export class FileSessionStore implements SessionStore {
     return isSessionId(id) && this.#world.files.isFile(this.#journal(id));
   }
 
+  async place(id: string): ReturnType<SessionStore["place"]> {
+    const path = this.#journal(await this.#known(id));
+    const range = { start: 0, length: SESSION_LIMITS.journal.headBytes };
+    const { header } = readHead(await this.#world.files.readBytes(path, range));
+    return header && { cwd: header.cwd, additionalDirectories: header.additionalDirectories ?? [] };
+  }
+
   async list(request: ListRequest): Promise<SessionPage> {
     return await listSessions(this.#world, this.#folder, request);
   }

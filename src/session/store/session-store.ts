@@ -81,6 +81,8 @@ export interface SessionStore {
    */
   read(id: string, after: number, limit: number): Promise<readonly StoredRecord[]>;
   has(id: string): Promise<boolean>;
+  /** The directories it was begun in; undefined where its beginning is damaged. Rejects with `session.not_found`. */
+  place(id: string): Promise<Pick<SessionSummary, "cwd" | "additionalDirectories"> | undefined>;
   list(request: ListRequest): Promise<SessionPage>;
   /** Sessions changed since then whose turn a gateway's client began and that has not ended, or in which prompts wait. */
   unfinished(sinceMs: number): Promise<readonly SessionSummary[]>;
