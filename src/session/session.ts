@@ -333,7 +333,7 @@ export class Session implements AsyncDisposable {
    */
   async setServers(given: GivenServers): Promise<void> {
     this.#mustBeOpen();
-    this.#clients.declaredBy(given.by);
+    this.#clients.declaredBy(given.by, given.declarers);
     await this.#servers.give(given);
   }
 

@@ -5,6 +5,7 @@ import { sleep } from "../../base/async/deadline.js";
 import { abortListeners, contained, handled, Scope } from "../../base/async/scope.js";
 import { TenonError, toTenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
+import { canonicalJson, type JsonValue } from "../../base/json/json.js";
 import type { Timer, World } from "../../base/ports/world.js";
 import {
   FileSessionStore,
@@ -43,6 +44,8 @@ export interface OpenSession {
   readonly before: Totals;
   /** Of all clients so far, by name. */
   given: GivenServers;
+  /** Who brought each of them, by name. */
+  readonly declarers: Map<string, string | undefined>;
   rest?: Timer;
   closing?: Promise<void>;
 }
@@ -184,7 +187,7 @@ export class SharedSessions implements AsyncDisposable {
     try {
       this.#mustStay();
       const session = runtime.host.createSession({ ...request, ...defined({ by: client }) });
-      return this.#add(account, { session, runtime, createdBy: client, given: request });
+      return this.#add(account, { session, runtime, createdBy: client, declarer: client, given: request });
     } catch (error) {
       runtime.release();
       throw error;
@@ -210,20 +213,52 @@ export class SharedSessions implements AsyncDisposable {
     }
   }
 
-  /** Servers of several clients are one set: those that a client brings come to those that are there. */
+  /**
+   * Servers of several clients are one set: those that a client brings come to those that are there. One of the same name stays
+   * as it is while a turn may use it or the client that brought it is there.
+   */
   async #joinOpen(open: OpenSession, request: StoredRequest, client: string | undefined): Promise<OpenSession> {
-    const { given } = open;
-    const isKnown = (name: string) => given.servers?.some((one) => one.name === name);
-    const isSame = request.servers?.every((spec) =>
-      given.servers?.some((one) => JSON.stringify(one) === JSON.stringify(spec)),
-    );
-    if (isSame !== false && !request.rejected?.some(({ name }) => !isKnown(name))) return open;
-    await this.setServers(open, mergedServers(given, request), client);
+    const { given, declarers, session } = open;
+    const isHere = (one: string | undefined) => [...open.members].some((member) => member.client === one);
+    const isInUse = (name: string) => {
+      const declarer = declarers.get(name);
+      return session.state !== "idle" || (declarer !== client && isHere(declarer));
+    };
+    const fresh = (request.servers ?? []).filter((spec) => {
+      const { name, kind } = spec;
+      const known = given.servers.find((one) => one.name === name);
+      if (!known) return true;
+      // One that is reached through its client needs one that is there.
+      if (isSameServer(known, spec)) return kind === "acp" && declarers.get(name) !== client && !isInUse(name);
+      if (!isInUse(name)) return true;
+      const words = `A client that joined has another server "${name}" than this session: the one that is there is in use, and stays.`;
+      session.notice("warning", words);
+      return false;
+    });
+    const names = new Set([...given.servers, ...(given.rejected ?? [])].map(({ name }) => name));
+    const rejected = (request.rejected ?? []).filter(({ name }) => !names.has(name));
+    if (fresh.length === 0 && rejected.length === 0) return open;
+    const isFresh = (name: string) => fresh.some((spec) => spec.name === name);
+    const includes = Object.fromEntries(Object.entries(request.includes ?? {}).filter(([name]) => isFresh(name)));
+    const brought = { servers: fresh, rejected, includes, required: (request.required ?? []).filter(isFresh) };
+    for (const { name } of fresh) declarers.set(name, client);
+    await this.#giveServers(open, mergedServers(given, brought), client);
     return open;
   }
 
   async setServers(open: OpenSession, given: GivenServers, client: string | undefined): Promise<void> {
-    await open.session.setServers({ ...given, ...defined({ by: client }) });
+    open.declarers.clear();
+    for (const { name } of given.servers) open.declarers.set(name, client);
+    await this.#giveServers(open, given, client);
+  }
+
+  async #giveServers(open: OpenSession, given: GivenServers, client: string | undefined): Promise<void> {
+    const declarers = new Map<string, string>();
+    for (const spec of given.servers) {
+      const declarer = open.declarers.get(spec.name);
+      if (spec.kind === "acp" && declarer !== undefined) declarers.set(spec.serverId, declarer);
+    }
+    await open.session.setServers({ ...given, declarers, ...defined({ by: client }) });
     open.given = given;
   }
 
@@ -249,7 +284,7 @@ export class SharedSessions implements AsyncDisposable {
       const { session } = await runtime.host.loadSession({ ...request, ...defined({ by: client }) });
       if (this.#isDraining) await session.close(); // before its turn goes on: that is for the next gateway
       this.#mustStay();
-      const open = this.#add(account, { session, runtime, createdBy: undefined, given: request });
+      const open = this.#add(account, { session, runtime, createdBy: undefined, declarer: client, given: request });
       const { log } = this.world;
       if (session.hasOpenTurn) log.info("session.continued", { session: session.id, account: account.name });
       handled(session.continueOpenTurn().catch(toldByItsRecord), log, "continue a turn");
@@ -273,7 +308,7 @@ export class SharedSessions implements AsyncDisposable {
     try {
       this.#mustStay();
       const { session } = await runtime.host.forkSession({ ...request, ...defined({ by: client }) });
-      return this.#add(account, { session, runtime, createdBy: client, given: request });
+      return this.#add(account, { session, runtime, createdBy: client, declarer: client, given: request });
     } catch (error) {
       runtime.release();
       throw error;
@@ -425,15 +460,16 @@ export class SharedSessions implements AsyncDisposable {
 
   #add(
     account: Account,
-    made: Pick<OpenSession, "session" | "runtime" | "createdBy"> & { given: NewSession },
+    made: Pick<OpenSession, "session" | "runtime" | "createdBy"> & { given: NewSession; declarer: string | undefined },
   ): OpenSession {
-    const { session, runtime, createdBy, given } = made;
+    const { session, runtime, createdBy, given, declarer } = made;
     const { id } = session;
     const servers: GivenServers = { servers: given.servers ?? [], ...defined(pickGiven(given)) };
     const open: OpenSession = {
       ...{ id, account: account.name, session, runtime, createdBy },
       before: { turns: session.turnCount, records: session.log.lastSeq },
       members: new Set(),
+      declarers: new Map(servers.servers.map(({ name }) => [name, declarer])),
       given: servers,
     };
     account.open.set(id, open);
@@ -514,6 +550,11 @@ export function unanswered(): Promise<never> {
 
 function pickGiven({ rejected, includes, required }: Partial<GivenServers>): Omit<Partial<GivenServers>, "servers"> {
   return defined({ rejected, includes, required });
+}
+
+function isSameServer(one: GivenServers["servers"][number], other: typeof one): boolean {
+  const plain = (spec: typeof one): JsonValue => JSON.parse(JSON.stringify(spec));
+  return canonicalJson(plain(one)) === canonicalJson(plain(other));
 }
 
 /** By name, the later one counts. */

@@ -373,7 +373,7 @@ test("a question that is withdrawn goes from every client, with its reason, and 
   expect([...zed.open, ...phone.open, ...stage.timers]).toEqual([]);
 });
 
-test("what the session may ask is what its clients can show; files and terminals are of the client whose prompt runs", () => {
+test("what the session may ask is what its clients can show; files and terminals are of the client whose prompt runs", async () => {
   const stage = new Stage();
   expect(stage.clients.ports).toBeUndefined();
   const plain: Partial<SessionPorts> = { ask: async () => "no" };
@@ -405,6 +405,12 @@ test("what the session may ask is what its clients can show; files and terminals
   expect(stage.clients.ports).not.toHaveProperty("mcpChannel");
   stage.clients.declaredBy("phone");
   expect(stage.clients.ports?.mcpChannel).toBe(channel);
+  // Each server is reached through the client that brought it, whoever joined later.
+  stage.clients.declaredBy("desk", new Map([["of-phone", "phone"]]));
+  const request = { method: "tools/list", params: {}, signal: new AbortController().signal, onNotification: () => {} };
+  const reached = (serverId: string) => stage.clients.ports?.mcpChannel?.request({ ...request, serverId });
+  expect(await reached("of-phone")).toEqual({ kind: "failed", message: "" });
+  expect(await reached("of-desk")).toMatchObject({ message: "the client that has this server is not attached" });
   stage.clients.ports?.elicitationCompleted?.("7");
   expect([editor, phone, desk].map(({ completed }) => completed)).toEqual([["7"], ["7"], ["7"]]);
   const waiting = new Stage(true);

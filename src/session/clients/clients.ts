@@ -74,6 +74,8 @@ export class SessionClients {
   readonly #clients = new Set<AttachedOne>();
   /** The client whose servers the session has; undefined for the one that is there. */
   #declarer: string | undefined;
+  /** The same for single servers, by their ids. */
+  #declarers: ReadonlyMap<string, string> = new Map();
 
   constructor(options: SessionClientsOptions) {
     this.#options = options;
@@ -116,8 +118,9 @@ export class SessionClients {
   }
 
   /** From now on the servers the client gave are reached through this one. */
-  declaredBy(client: string | undefined): void {
+  declaredBy(client: string | undefined, ofEach: ReadonlyMap<string, string> = new Map()): void {
     this.#declarer = client;
+    this.#declarers = ofEach;
   }
 
   /**
@@ -167,13 +170,27 @@ export class SessionClients {
     const controllers = [...this.#clients].filter(({ role }) => role === "controller");
     const own = controllers.filter(({ client }) => client.client === starter?.client);
     const inOrder = [...own, ...controllers].map(({ ports }) => ports);
-    const declarer = this.#declarer;
-    const declaring = controllers.filter(({ client }) => declarer === undefined || client.client === declarer);
     return defined({
       fs: inOrder.find(({ fs }) => fs?.readText !== undefined || fs?.writeText !== undefined)?.fs,
       terminal: inOrder.find(({ terminal }) => terminal)?.terminal,
-      mcpChannel: declaring.find(({ ports }) => ports.mcpChannel)?.ports.mcpChannel,
+      mcpChannel: this.#channel(controllers),
     });
+  }
+
+  #channel(controllers: readonly AttachedOne[]): SessionPorts["mcpChannel"] {
+    const of = (declarer: string | undefined) => {
+      const declaring = controllers.filter(({ client }) => declarer === undefined || client.client === declarer);
+      return declaring.find(({ ports }) => ports.mcpChannel)?.ports.mcpChannel;
+    };
+    const declarers = this.#declarers;
+    if (declarers.size === 0) return of(this.#declarer);
+    return {
+      request: async (request) => {
+        const channel = of(declarers.get(request.serverId) ?? this.#declarer);
+        if (channel) return await channel.request(request);
+        return { kind: "failed", message: "the client that has this server is not attached" };
+      },
+    };
   }
 
   #leave(one: AttachedOne): void {
