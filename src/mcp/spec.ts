@@ -45,6 +45,8 @@ export interface RemoteSpec {
   readonly headers: Readonly<Record<string, string>>;
   /** Sent as `Authorization`; wins over a header of that name. */
   readonly auth?: BearerAuth;
+  /** Its name must not lead to a private address, as that of a project's server: somebody of another machine gave it. */
+  readonly mustBePublic?: boolean;
   /** How its entry was understood, where that is not what it says: for people. */
   readonly note?: string;
 }

@@ -133,7 +133,7 @@ async function specOf(line: string, context: TypedContext): Promise<TypedServer>
   const refusal = isRemote ? remoteProblem(made.spec) : undefined;
   if (refusal !== undefined) return { problem: refusal };
   world.trace?.hide(made.settings.secrets); // before it is recorded with them in it
-  return { spec: made.spec };
+  return { spec: isRemote && "url" in made.spec ? { ...made.spec, mustBePublic: true } : made.spec };
 }
 
 function isReference(text: string): boolean {

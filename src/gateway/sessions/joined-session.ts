@@ -31,10 +31,11 @@ export function allowedServers<T extends Partial<GivenServers>>(
 ): T {
   if (isLocal) return given;
   const refused: RejectedServer[] = [];
-  const servers = (given.servers ?? []).filter((spec) => {
+  const servers = (given.servers ?? []).flatMap((spec) => {
     const reason = remoteProblem(spec);
-    if (reason !== undefined) refused.push({ name: spec.name, reason, origin: "client" });
-    return reason === undefined;
+    if (reason === undefined) return "url" in spec ? { ...spec, mustBePublic: true } : spec;
+    refused.push({ name: spec.name, reason, origin: "client" });
+    return [];
   });
   return { ...given, servers, rejected: [...(given.rejected ?? []), ...refused] };
 }

@@ -14,6 +14,7 @@ import { SharedSessions } from "./shared-sessions.js";
 type Model = ConstructorParameters<typeof SessionHost>[0]["model"];
 
 const STATE = "/home/state";
+const ENV = { HOME: "/home", PATH: "/own", SECRET: "own" };
 
 /** A gateway without its server. */
 class House implements AsyncDisposable {
@@ -30,7 +31,7 @@ class House implements AsyncDisposable {
 
   readonly #model: Model;
 
-  constructor(world: FakeWorld = fakeWorld({ env: { HOME: "/home", PATH: "/own", SECRET: "own" } })) {
+  constructor(world: FakeWorld = fakeWorld({ env: ENV, hosts: { "inside.example": ["10.0.0.1"] } })) {
     this.world = world;
     const held = () => this.#held;
     this.#model = {
@@ -327,19 +328,25 @@ test("a client of another machine starts no program here and leads to no private
     { kind: "stdio", name: "run", command: "rm", args: [], env: {} },
     { kind: "http", name: "near", url: "http://127.0.0.1:1/mcp", headers: {} },
     { kind: "http", name: "inside", url: "https://10.0.0.1/mcp", headers: {} },
+    { kind: "http", name: "hidden", url: "https://inside.example/mcp", headers: {} },
   ] as const;
   const far = await house.access({ isLocal: false, tokenId: "t" });
   const { session } = await far.create({ cwd: "/work", servers }, {});
-  const states = () => session.servers.map(({ name, state }) => [name, state]);
-  const failed = ["run", "near", "inside"].map((name) => [name, "failed"]);
-  expect(states()).toEqual(failed);
+  const states = async () => {
+    await house.world.advance(1_000); // names are judged when they are dialled
+    return session.servers.map(({ name, state }) => [name, state]).toSorted();
+  };
+  const failed = ["hidden", "inside", "near", "run"].map((name) => [name, "failed"]);
+  expect(await states()).toEqual(failed);
+  expect(house.world.lookups).toContain("inside.example");
+  expect(JSON.stringify(session.servers)).toContain("leads to no public address");
   // Nor later on.
   await session.setServers({ servers: [] });
-  expect(states()).toEqual([]);
+  expect(await states()).toEqual([]);
   await session.setServers({ servers });
-  expect(states()).toEqual(failed);
+  expect(await states()).toEqual(failed);
   await far.load({ cwd: "/work", id: session.id, servers }, LOAD);
-  expect(states()).toEqual(failed);
+  expect(await states()).toEqual(failed);
   expect(house.world.children).toEqual([]);
 });
 

@@ -191,7 +191,7 @@ function plainTransport(
   options: ConnectionOptions,
   { spill, onSpawned, launch, secrets }: Opening,
 ): Transport {
-  const { world, cwd, allowHosts = [], urlSource = "typed", channel, oauth } = options;
+  const { world, cwd, allowHosts = [], channel, oauth } = options;
   switch (spec.kind) {
     case "stdio":
       return new StdioTransport(launch ?? launchOf(spec, cwd, world), world, {
@@ -200,6 +200,7 @@ function plainTransport(
       });
     case "http":
     case "sse": {
+      const urlSource = spec.mustBePublic === true ? "project" : (options.urlSource ?? "typed");
       const remote = { world, allowHosts, urlSource, secrets, spill };
       const access = oauth && new Access(spec, { ...remote, oauth });
       return httpTransport(spec, { ...remote, ...defined({ access }) });

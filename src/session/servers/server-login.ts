@@ -22,12 +22,13 @@ export function serverLogin(
   store: GrantStore | undefined,
 ): ServerLogin | undefined {
   if (!store || !isLogInable(spec)) return undefined;
-  const { allowHosts, urlSource } = settings;
+  const { allowHosts } = settings;
+  const urlSource = spec.mustBePublic === true ? "project" : settings.urlSource;
   const mine = origin === "user" || origin === "project" ? origin : "client";
   const known: LoginSettings = login ?? { account: grantAccount({ origin: mine }), settings: {} };
   return {
     oauth: { ...known, store, command: loginCommand(spec, origin) },
-    ...defined({ allowHosts, urlSource: urlSource || undefined }),
+    ...defined({ allowHosts, urlSource }),
   };
 }
 
