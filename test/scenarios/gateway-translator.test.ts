@@ -96,6 +96,9 @@ async function load(editor: AcpClient, sessionId: string, cwd: string): Promise<
 
 scenario(["G400", "G401", "G412"], "two editors start one gateway, share a session, and leave it running", async () => {
   await using home = new Home();
+  const logs = join(home.path, "state/gateway");
+  mkdirSync(logs, { recursive: true, mode: 0o700 });
+  writeFileSync(join(logs, "gateway.log"), "of an earlier one\n".repeat(500_000)); // more than is kept
   const [one, two] = await Promise.all([home.editor(), home.editor()]);
   const [{ sessionId }] = await Promise.all([one.newSession({ cwd: home.path }), two.newSession({ cwd: home.path })]);
   await one.prompt(sessionId, "hello there");
@@ -112,9 +115,11 @@ scenario(["G400", "G401", "G412"], "two editors start one gateway, share a sessi
   expect(await one.exit).toMatchObject({ code: 130 });
   expect(await two.end()).toMatchObject({ code: 0 });
   expect(isAlive(pid)).toBe(true);
-  expect(existsSync(join(home.path, "state/gateway/gateway.log"))).toBe(true);
-  const log = readFileSync(join(home.path, "state/gateway/gateway.log"), "utf8");
+  const log = readFileSync(join(logs, "gateway.log"), "utf8");
   expect(log.match(/listens at/gu)).toHaveLength(1);
+  expect(log).not.toContain("earlier");
+  expect(existsSync(join(logs, "gateway.1.log"))).toBe(true);
+  expect((await home.tenon("gateway", "logs")).stdout).toContain("listens at");
 });
 
 scenario(

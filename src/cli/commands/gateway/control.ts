@@ -56,6 +56,7 @@ export const runGatewayLogs: Run<Values<"json", "lines">> = async ({ values }, c
     bytes === 0 ? "" : Buffer.from(await files.readBytes(path, { start: bytes - length, length })).toString();
   const lines = text
     .split("\n")
+    .slice(bytes > length ? 1 : 0) // the first one is cut
     .filter((line) => line !== "")
     .slice(-count);
   if (values.json === true) printJson(context, { file: path, lines });

@@ -1,0 +1,66 @@
+// A whole gateway on a fake machine: what it says to whoever decides where new work goes.
+import { request } from "node:http";
+import { expect, test } from "vitest";
+import { SessionHost } from "../session/index.js";
+import { type FakeWorld, fakeWorld } from "../testing/index.js";
+import { RunningGateway } from "./run.js";
+
+async function readiness(world: FakeWorld): Promise<string> {
+  return await new Promise((resolve, reject) => {
+    const createConnection = () => world.servers.connect("127.0.0.1:7000");
+    const headers = { host: "127.0.0.1:7000" };
+    request({ path: "/readyz", headers, createConnection }, (response) => {
+      let body = "";
+      response.on("data", (chunk) => (body += String(chunk)));
+      response.once("end", () => resolve(`${response.statusCode} ${body.trim()}`));
+    })
+      .once("error", reject)
+      .end();
+  });
+}
+
+test("it is ready while its state folder can be read and written, and until it is to end", async () => {
+  const world = fakeWorld();
+  const { files } = world;
+  const open = files.openAppend.bind(files);
+  let isFull = false;
+  files.openAppend = (path) => {
+    const file = open(path);
+    const write = (text: string) => {
+      if (isFull) throw new Error("ENOSPC");
+      file.write(text);
+    };
+    return { ...file, write };
+  };
+  const gateway = await RunningGateway.start({
+    ...{ world, stateDir: "/state", host: "here", onStop: () => {} },
+    listen: [{ kind: "tcp", host: "127.0.0.1", port: 7_000 }],
+    openRuntime: async ({ stateDir }) => {
+      const model = { id: "test/none", stream: async function* () {} };
+      return new SessionHost({ world, model, stateDir, client: { name: "tenon", version: "1" }, builtin: [] });
+    },
+  });
+  expect(await readiness(world)).toBe("200 ready");
+  const secret = await files.readText("/state/gateway/client-secret");
+  await files.remove("/state/gateway/client-secret");
+  expect(await readiness(world)).toBe("503 the state folder cannot be read");
+  await files.writeAtomic("/state/gateway/client-secret", secret);
+  expect(await readiness(world)).toBe("200 ready");
+  isFull = true;
+  request({
+    path: "/acp",
+    headers: { host: "127.0.0.1:7000" },
+    createConnection: () => world.servers.connect("127.0.0.1:7000"),
+  }).end(); // refused without a token, and the audit file cannot take it
+  await world.settle();
+  expect(await readiness(world)).toBe("503 the state folder cannot be written");
+  isFull = false;
+  expect(await readiness(world)).toBe("200 ready");
+  const draining = gateway.drain(0);
+  expect(await readiness(world)).toBe("503 draining");
+  await draining;
+  await gateway[Symbol.asyncDispose]();
+  await world.settle();
+  expect(world.clock.pendingTimers).toBe(0);
+  expect(world.servers.addresses).toEqual([]);
+});
