@@ -334,9 +334,9 @@ test("a client of another machine starts no program here and leads to no private
   const { session } = await far.create({ cwd: "/work", servers }, {});
   const states = async () => {
     await house.world.advance(1_000); // names are judged when they are dialled
-    return session.servers.map(({ name, state }) => [name, state]).toSorted();
+    return session.servers.map(({ name, state }) => `${name} ${state}`).sort();
   };
-  const failed = ["hidden", "inside", "near", "run"].map((name) => [name, "failed"]);
+  const failed = ["hidden", "inside", "near", "run"].map((name) => `${name} failed`);
   expect(await states()).toEqual(failed);
   expect(house.world.lookups).toContain("inside.example");
   expect(JSON.stringify(session.servers)).toContain("leads to no public address");
