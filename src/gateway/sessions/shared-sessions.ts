@@ -553,8 +553,8 @@ function pickGiven({ rejected, includes, required }: Partial<GivenServers>): Omi
 }
 
 function isSameServer(one: GivenServers["servers"][number], other: typeof one): boolean {
-  const plain = (spec: typeof one): JsonValue => JSON.parse(JSON.stringify(spec));
-  return canonicalJson(plain(one)) === canonicalJson(plain(other));
+  const [first, second]: JsonValue[] = JSON.parse(JSON.stringify([one, other]));
+  return canonicalJson(first ?? null) === canonicalJson(second ?? null);
 }
 
 /** By name, the later one counts. */
