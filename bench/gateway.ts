@@ -20,7 +20,7 @@ const USAGE =
   "usage: npm run bench -- gateway [--only start|stream|deaf|idle]... [--quick] [--samples N] [--node PATH] [--assert]";
 const TENON = join(ROOT, "dist/cli/main.js");
 const PARTS = ["start", "stream", "deaf", "idle"] as const;
-const FULL = { samples: 7, starts: 30, deafMs: 60_000, idle: [10, 100, 1_000], idleSamples: 3 } as const;
+const FULL = { samples: 7, starts: 30, deafMs: 60_000, idle: [10, 100, 1_000], idleSamples: 2 } as const;
 const QUICK = { samples: 3, starts: 10, deafMs: 10_000, idle: [10, 100], idleSamples: 1 } as const;
 const NEW_SESSIONS = 40;
 

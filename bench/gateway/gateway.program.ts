@@ -31,7 +31,15 @@ async function start({ stateDir, socketPath, accounts }: GatewayJob): Promise<Ga
   const file = new TokenFile(world, stateDir);
   const tokens: string[] = [];
   for (const account of accounts) {
-    tokens.push((await file.create({ name: account, account, scopes: ["read", "prompt", "approve", "tools"] })).token);
+    tokens.push(
+      (
+        await file.create({
+          name: `${account}-${process.pid}`,
+          account,
+          scopes: ["read", "prompt", "approve", "tools"],
+        })
+      ).token,
+    );
   }
   const { RunningGateway } = await loadGateway();
   const gateway = await RunningGateway.start({

@@ -5,7 +5,7 @@ import type { SessionsJob } from "../sessions/agent.program.js";
 import type { Order } from "../stream/order.js";
 import { BenchGateway, type SocketClient } from "./gateway.js";
 
-const TURN: Order = { count: 20_000, gapMs: 0, says: "number", isApart: true };
+const TURN: Order = { count: 5_000, gapMs: 0, says: "number", isApart: true };
 
 export interface DeafResult {
   readonly turns: number;
