@@ -19,8 +19,10 @@ export const TRANSLATOR_LIMITS = {
   keptAnswers: 256,
   /** A local gateway that was started listens by then, or the agent runs without it. It takes less than 1 s, on a busy machine 3. */
   startMs: 8_000,
-  /** How often a gateway that starts is looked for. */
+  /** How often a gateway that starts is looked for, by the translator that started it. */
   startEveryMs: 25,
+  /** By those that wait for it: looking takes a millisecond of the machine that the gateway needs to start, for each of them. */
+  startWait: { firstMs: 25, maxMs: 200, factor: 2 },
   /** An older gateway that was asked to end is gone by then, or it is used as it is. */
   replaceMs: 5_000,
   /** What an editor sent just before its end still reaches the gateway, for this long. */

@@ -1,6 +1,6 @@
 // The gateway of this user on this machine: connected to, started by the first who finds none, replaced when it is older.
 import { join } from "node:path";
-import { sleep } from "../base/async/deadline.js";
+import { backoffDelayMs, sleep } from "../base/async/deadline.js";
 import { tryFileLock } from "../base/io/file-lock.js";
 import { isJsonObject, type JsonObject } from "../base/json/json.js";
 import { hasErrorCode, messageOf } from "../base/message.js";
@@ -32,7 +32,7 @@ export function localGateway(options: LocalGatewayOptions): Pick<GatewayOptions,
   const connect = localLink(socketPath, openWebSocket);
   const open: OpenLink = async (listener, signal) => {
     using deadline = world.deadline(TRANSLATOR_LIMITS.startMs, signal);
-    for (;;) {
+    for (let attempt = 0; ; attempt++) {
       const link = await connectIfThere(world, { socketPath, connect, listener, signal });
       if (link) return link;
       const { lock } = await tryFileLock(world, join(stateDir, "gateway-start.lock"));
@@ -42,7 +42,8 @@ export function localGateway(options: LocalGatewayOptions): Pick<GatewayOptions,
         await lock?.release();
       }
       // Another one starts it.
-      await sleep(world, TRANSLATOR_LIMITS.startEveryMs, deadline.signal).catch((reason: unknown) => {
+      const waitMs = backoffDelayMs(TRANSLATOR_LIMITS.startWait, attempt, world.random());
+      await sleep(world, waitMs, deadline.signal).catch((reason: unknown) => {
         throw deadline.expired ? new Error("another process starts it, and it does not answer") : reason;
       });
     }
