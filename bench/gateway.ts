@@ -145,7 +145,8 @@ function brokenPromises({ start, stream, deaf, idle }: Results): readonly string
     atMost(latency(many) - latency(stdio), PROMISES.addedMs.many, `ms more than stdio to the last of ${CLIENTS}`);
     const share = (many?.median["cpuUs"] ?? Number.NaN) / (single?.median["cpuUs"] ?? Number.NaN);
     atMost(share, PROMISES.cpuShare, `CPU of an update for each of ${CLIENTS} clients, x that for one`);
-    const rate = one?.ratio?.["updatesPerSecond"] ?? Number.NaN;
+    // By its translator it is told, not promised: where there are two cores for three processes, the machine decides.
+    const rate = single?.ratio?.["updatesPerSecond"] ?? Number.NaN;
     if (!(rate >= PROMISES.rateRatio)) broken.push(`updates come at ${rate} x the rate of stdio`);
   }
   if (deaf) {
@@ -219,7 +220,7 @@ async function main({ parts, isQuick, isAsserted, samples, node }: Options): Pro
   const stream = await of("stream", () => measureStream(programs, samples));
   const deaf = await of("deaf", () => measureDeaf(gateway, sizes.deafMs));
   const sides = { gateway, sessions: program(sessionsFile) };
-  const idle = await of("idle", () => measureIdle(sides, sizes.idle, sizes.idleSamples));
+  const idle = await of("idle", () => measureIdle(sides, sizes.idle, Math.min(samples, sizes.idleSamples)));
   const results: Results = {
     ...(start && { start }),
     ...(stream && { stream }),

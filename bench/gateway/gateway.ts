@@ -124,6 +124,12 @@ export class SocketClient {
     });
     this.web.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
     const { result, error } = await answer;
+    const { retryAfterMs } = isJsonObject(error) && isJsonObject(error["data"]) ? error["data"] : {};
+    if (typeof retryAfterMs === "number") {
+      // A token has so many requests a minute.
+      await new Promise((resolve) => setTimeout(resolve, retryAfterMs));
+      return await this.request(method, params);
+    }
     if (error !== undefined) throw new Error(`${method}: ${JSON.stringify(error)}`);
     return isJsonObject(result) ? result : {};
   }
