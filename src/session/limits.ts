@@ -70,7 +70,8 @@ export const SESSION_LIMITS = {
   sampling: { calls: 20, tokens: 200_000, maxTokens: 8_192, messages: 100, maxChars: 1_048_576 },
   /**
    * Clients of one session at a time; its open questions, how long each waits where it may, and ids of ended ones that are
-   * remembered; how long a client that failed to answer may take to be reported as gone.
+   * remembered; how long a client that failed to answer may take to be reported as gone; how long one of several may take to
+   * read or write a file.
    */
   clients: {
     max: 32,
@@ -78,6 +79,7 @@ export const SESSION_LIMITS = {
     questionMs: 86_400_000,
     endedQuestions: 256,
     leaveGraceMs: 500,
+    fileMs: 30_000,
   },
   /** Ids of prompts of one session that are remembered, the last ones, and their length. */
   prompts: { remembered: 4_096, idChars: 128 },

@@ -195,12 +195,13 @@ export class ClientAccess implements SessionAccess {
   }
 
   /** Lowered to what the scopes allow. */
-  #roleOf({ role, unattended }: JsonObject): Pick<JoinedClient, "role" | "may" | "isUnattended"> {
+  #roleOf({ role, unattended }: JsonObject): Pick<JoinedClient, "role" | "may" | "isUnattended" | "sharesPlace"> {
     const { scopes, isLocal } = this.#options.principal;
     const mayControl = scopes.has("prompt") || scopes.has("approve");
     const given: ClientRole = role === "observer" || !mayControl ? "observer" : "controller";
     const may = { approve: scopes.has("approve"), tools: scopes.has("tools"), isLocal };
-    return { role: given, may, isUnattended: unattended === true };
+    const sharesPlace = isLocal && scopes.has("prompt");
+    return { role: given, may, isUnattended: unattended === true, sharesPlace };
   }
 
   #listed(id: string): ListedSessionMeta {

@@ -22,6 +22,8 @@ export interface JoinedClient extends ClientName {
   readonly role: ClientRole;
   readonly isUnattended: boolean;
   readonly may: SenderRights;
+  /** Its files and its terminal are those of this machine, and it works here: turns of others may use them. */
+  readonly sharesPlace: boolean;
 }
 
 /** The machine of a gateway is not that of its clients: what a client may start or reach there is not for it to say. */
@@ -126,10 +128,10 @@ export class JoinedSession implements SessionHandle, Member {
   }
 
   attach(ports: Parameters<Handle<"attach">>[0]): () => void {
-    const { client, name, role, may, isUnattended } = this.#by;
-    const mayApprove = may.approve;
+    const { client, name, role, may, isUnattended, sharesPlace } = this.#by;
+    const about = { role, mayApprove: may.approve, isUnattended, sharesPlace };
     this.#attachment?.leave();
-    const attachment = this.open.session.join({ client: { client, name }, role, mayApprove, isUnattended, ports });
+    const attachment = this.open.session.join({ client: { client, name }, ...about, ports });
     this.#attachment = attachment;
     return () => attachment.leave();
   }

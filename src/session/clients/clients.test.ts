@@ -392,14 +392,16 @@ test("what the session may ask is what its clients can show; files and terminals
   const watcher = new Person("watcher", { fs: files("watcher"), terminal });
   stage.join(watcher, { role: "observer" });
   stage.join(phone);
-  expect(stage.clients.ports).toMatchObject({ elicitModes: ["form", "url"], fs: phone.ports.fs });
+  const readFile = () => stage.clients.ports?.fs?.readText?.("/f", {}, new AbortController().signal);
+  expect(stage.clients.ports).toMatchObject({ elicitModes: ["form", "url"] });
+  expect(await readFile()).toBe("phone");
   expect(stage.clients.ports).not.toHaveProperty("terminal");
   const desk = stage.join(new Person("desk", { fs: files("desk"), terminal }));
   stage.turn = { number: 1, by: desk.name };
-  expect(stage.clients.ports?.fs).toBe(desk.ports.fs);
+  expect(await readFile()).toBe("desk");
   expect(stage.clients.ports?.terminal).toBe(terminal);
   stage.turn = { number: 2, by: editor.name }; // has none of its own
-  expect(stage.clients.ports?.fs).toBe(phone.ports.fs);
+  expect(await readFile()).toBe("phone");
   expect(stage.clients.ports?.mcpChannel).toBe(channel);
   stage.clients.declaredBy("desk");
   expect(stage.clients.ports).not.toHaveProperty("mcpChannel");
@@ -583,4 +585,30 @@ test("random schedules: each question ends once, nobody is left with one that is
     }),
     { numRuns: 600 },
   );
+});
+
+test("files of a client are for its own turns unless it lets others use them, and no turn waits for them for long", async () => {
+  const stage = new Stage();
+  const { signal } = new AbortController();
+  const never = { readText: () => new Promise<string>(() => {}), writeText: () => new Promise<void>(() => {}) };
+  const terminal = { run: () => Promise.reject(new Error("none")) };
+  const far = stage.join(new Person("far", { fs: never, terminal }), { sharesPlace: false });
+  const near = stage.join(new Person("near"));
+  stage.turn = { number: 1, by: near.name };
+  expect(stage.clients.ports).not.toHaveProperty("fs");
+  expect(stage.clients.ports).not.toHaveProperty("terminal");
+  stage.turn = { number: 2, by: far.name };
+  expect(stage.clients.ports?.terminal).toBe(terminal);
+  const { readText, writeText } = stage.clients.ports?.fs ?? {};
+  expect(stage.clients.ports?.fs?.readText).toBe(readText); // the same for as long as it is there
+  const late = failure(readText?.("/f", {}, signal) ?? Promise.resolve());
+  stage.pass(SESSION_LIMITS.clients.fileMs);
+  expect(await late).toContain("timed out after 30000 ms");
+  const left = [readText?.("/f", {}, signal), writeText?.("/f", "x", signal)].map((one) =>
+    failure(Promise.resolve(one)),
+  );
+  far.leave();
+  expect(await Promise.all(left)).toEqual(["name of far is gone", "name of far is gone"]);
+  expect(stage.clients.ports).not.toHaveProperty("fs");
+  expect(stage.timers.size).toBe(0);
 });

@@ -1,7 +1,9 @@
 // The clients of one session: any number of them come and go, and the session asks and uses them as if they were one.
+import { createDeadline, orAborted } from "../../base/async/deadline.js";
 import { contained } from "../../base/async/scope.js";
 import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
+import type { World } from "../../base/ports/world.js";
 import { SESSION_LIMITS } from "../limits.js";
 import type { ClientName, SessionPorts } from "../ports.js";
 import { ELICITATION, PERMISSION, PERSON, SAMPLING, TRUST } from "./question-kinds.js";
@@ -18,6 +20,8 @@ export interface JoinRequest {
   readonly mayApprove: boolean;
   /** It answers by itself: it is asked only in turns that it started. */
   readonly isUnattended: boolean;
+  /** Its files and its terminal may be used in turns of others too; unless it says otherwise. */
+  readonly sharesPlace?: boolean;
   readonly ports: SessionPorts;
 }
 
@@ -39,6 +43,8 @@ export interface SessionClientsOptions extends Pick<QuestionsOptions, "world" | 
   onClients(): void;
 }
 
+type ClientFiles = NonNullable<SessionPorts["fs"]>;
+
 /** The one client of a session that has no gateway. */
 const LOCAL: ClientName = { client: "local", name: "the client" };
 
@@ -50,20 +56,42 @@ class AttachedOne implements AskedClient {
   readonly isUnattended: boolean;
   readonly ports: SessionPorts;
   readonly isShared: boolean;
+  readonly sharesPlace: boolean;
+  /** Aborts when it leaves. */
+  readonly gone = new AbortController();
+  readonly fs: SessionPorts["fs"];
   readonly #mayApprove: boolean;
 
-  constructor({ client, role, mayApprove, isUnattended, ports }: JoinRequest) {
+  constructor(request: JoinRequest, world: Pick<World, "after">) {
+    const { client, role, mayApprove, isUnattended, sharesPlace = true, ports } = request;
     this.client = client;
     this.role = role;
     this.isUnattended = isUnattended;
     this.ports = ports;
     this.isShared = client !== LOCAL;
+    this.sharesPlace = sharesPlace;
+    this.fs = this.isShared ? this.#bounded(ports.fs, world) : ports.fs;
     this.#mayApprove = mayApprove;
   }
 
   mayAnswer(starter: ClientName | undefined): boolean {
     if (this.role !== "controller" || !this.#mayApprove) return false;
     return !this.isUnattended || starter?.client === this.client.client;
+  }
+
+  /** A turn that others wait for does not wait for this client longer than that, and not for one that is gone. */
+  #bounded(fs: SessionPorts["fs"], world: Pick<World, "after">): SessionPorts["fs"] {
+    const within = async <T>(signal: AbortSignal, ask: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+      const either = AbortSignal.any([signal, this.gone.signal]);
+      using deadline = createDeadline((ms, run) => world.after(ms, run), SESSION_LIMITS.clients.fileMs, either);
+      return await orAborted(ask(deadline.signal), deadline.signal);
+    };
+    const { readText, writeText } = fs ?? {};
+    if (!fs || (!readText && !writeText)) return undefined;
+    return defined({
+      readText: readText && ((path, range, signal) => within(signal, (until) => readText(path, range, until))),
+      writeText: writeText && ((path, text, signal) => within(signal, (until) => writeText(path, text, until))),
+    } satisfies { [Name in keyof ClientFiles]: ClientFiles[Name] | undefined });
   }
 }
 
@@ -96,7 +124,7 @@ export class SessionClients {
 
   /** Throws `access.limited` when there are too many. */
   join(request: JoinRequest): Attachment {
-    const joined = new AttachedOne(request);
+    const joined = new AttachedOne(request, this.#options.world);
     const earlier = [...this.#clients].find(({ client }) => client.client === request.client.client);
     const { max } = SESSION_LIMITS.clients;
     if (!earlier && this.#clients.size >= max) {
@@ -165,14 +193,14 @@ export class SessionClients {
     };
   }
 
-  /** Of the client whose prompt runs, if it has them; else of the earliest controller that has. */
+  /** Of the client whose prompt runs, if it has them; else of the earliest controller that has and lets others use them. */
   #placePorts(starter: ClientName | undefined): Pick<SessionPorts, "fs" | "terminal" | "mcpChannel"> {
     const controllers = [...this.#clients].filter(({ role }) => role === "controller");
     const own = controllers.filter(({ client }) => client.client === starter?.client);
-    const inOrder = [...own, ...controllers].map(({ ports }) => ports);
+    const inOrder = [...own, ...controllers.filter(({ sharesPlace }) => sharesPlace)];
     return defined({
       fs: inOrder.find(({ fs }) => fs?.readText !== undefined || fs?.writeText !== undefined)?.fs,
-      terminal: inOrder.find(({ terminal }) => terminal)?.terminal,
+      terminal: inOrder.find(({ ports }) => ports.terminal)?.ports.terminal,
       mcpChannel: this.#channel(controllers),
     });
   }
@@ -195,6 +223,7 @@ export class SessionClients {
 
   #leave(one: AttachedOne): void {
     if (!this.#clients.delete(one)) return;
+    one.gone.abort(new DOMException(`${one.client.name} is gone`, "AbortError"));
     this.questions.left(one);
     this.#options.onClients();
   }
