@@ -179,7 +179,7 @@ export class Texts {
     } catch (thrown) {
       signal.throwIfAborted();
       // Whoever was asked is gone: another editor has the file now, or the disk.
-      if (this.#ports.fs?.readText !== fs.readText) return await this.fromEditor(place, signal);
+      if (this.#ports.fs !== fs) return await this.fromEditor(place, signal);
       if (!place.found) return { kind: "absent" };
       // Not read past the editor: it may keep files from agents on purpose.
       const reason = `The editor did not give ${this.#folders.show(place.path)}: ${messageOf(thrown)}`;
@@ -233,7 +233,7 @@ export class Texts {
       else await this.#files.saveText(place.realPath, text);
       return undefined;
     } catch (thrown) {
-      if (!signal.aborted && fs?.writeText && this.#ports.fs?.writeText !== fs.writeText) {
+      if (!signal.aborted && fs?.writeText && this.#ports.fs !== fs) {
         return await this.save(place, text, signal);
       }
       if (signal.aborted) return { kind: "unknown", reason: `cancelled while the editor was writing ${shown}` };

@@ -599,12 +599,12 @@ test("files of a client are for its own turns unless it lets others use them, an
   expect(stage.clients.ports).not.toHaveProperty("terminal");
   stage.turn = { number: 2, by: far.name };
   expect(stage.clients.ports?.terminal).toBe(terminal);
-  const { readText, writeText } = stage.clients.ports?.fs ?? {};
-  expect(stage.clients.ports?.fs?.readText).toBe(readText); // the same for as long as it is there
-  const late = failure(readText?.("/f", {}, signal) ?? Promise.resolve());
+  const fs = stage.clients.ports?.fs;
+  expect(stage.clients.ports?.fs).toBe(fs); // the same for as long as it is there
+  const late = failure(fs?.readText?.("/f", {}, signal) ?? Promise.resolve());
   stage.pass(SESSION_LIMITS.clients.fileMs);
   expect(await late).toContain("timed out after 30000 ms");
-  const left = [readText?.("/f", {}, signal), writeText?.("/f", "x", signal)].map((one) =>
+  const left = [fs?.readText?.("/f", {}, signal), fs?.writeText?.("/f", "x", signal)].map((one) =>
     failure(Promise.resolve(one)),
   );
   far.leave();

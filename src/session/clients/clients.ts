@@ -86,12 +86,16 @@ class AttachedOne implements AskedClient {
       using deadline = createDeadline((ms, run) => world.after(ms, run), SESSION_LIMITS.clients.fileMs, either);
       return await orAborted(ask(deadline.signal), deadline.signal);
     };
-    const { readText, writeText } = fs ?? {};
-    if (!fs || (!readText && !writeText)) return undefined;
+    if (!fs?.readText && !fs?.writeText) return undefined;
+    const none = () => Promise.reject(new Error("the client has no files"));
+    const readText: ClientFiles["readText"] = (path, range, signal) =>
+      within(signal, (until) => fs.readText?.(path, range, until) ?? none());
+    const writeText: ClientFiles["writeText"] = (path, text, signal) =>
+      within(signal, (until) => fs.writeText?.(path, text, until) ?? none());
     return defined({
-      readText: readText && ((path, range, signal) => within(signal, (until) => readText(path, range, until))),
-      writeText: writeText && ((path, text, signal) => within(signal, (until) => writeText(path, text, until))),
-    } satisfies { [Name in keyof ClientFiles]: ClientFiles[Name] | undefined });
+      readText: fs.readText ? readText : undefined,
+      writeText: fs.writeText ? writeText : undefined,
+    });
   }
 }
 
