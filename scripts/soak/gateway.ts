@@ -7,8 +7,8 @@ import type { Soak, SoakReport } from "../lib/soak-report.js";
 const GENERATIONS = 100;
 const JOINS = 100;
 const EDITOR_EVERY = 2;
-/** Between the first and the last tenth. */
-const MAX_GROWTH_MB = 2;
+/** In the second half. */
+const MAX_GROWTH_MB = 1;
 
 /** `npm run soak -- gateway [--generations n] [--joins n] [--seed n]` */
 export const soak: Soak = async (args): Promise<SoakReport> => {
