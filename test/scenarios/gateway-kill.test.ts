@@ -5,8 +5,8 @@ import { runKillRound } from "./gateway/kill-round.js";
 import { runStorm } from "./gateway/storm.js";
 import { scenario } from "./scenario.js";
 
-/** From the kill to the first update of the next gateway, with a second for what else runs on the machine. */
-const BACK_WITHIN_MS = 4_000;
+/** The soak wants 3 s on a quiet machine; here other tests run on the same cores. */
+const BACK_WITHIN_MS = 8_000;
 /** Code that is compiled when it is used first, for the most part. */
 const MAX_GROWTH_MB = 3;
 

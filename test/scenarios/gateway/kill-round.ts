@@ -190,7 +190,10 @@ function noncesIn(ledger: string): readonly string[] {
   });
 }
 
-/** A translator may have something left to say after the kill: the gateway is back with the update that ends the silence. */
+/**
+ * A translator may have something left to say after the kill: the gateway is back with the update that ends the longest silence. An
+ * upper bound, since the start of the servers may be a longer silence than that of the gateway.
+ */
 function firstAfterSilence(shown: readonly ShownUpdate[], killedMs: number): number {
   const times = [killedMs, ...shown.map(({ atMs }) => atMs).filter((atMs) => atMs > killedMs)];
   let [longest, first] = [-1, Number.POSITIVE_INFINITY];
