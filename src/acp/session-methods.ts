@@ -36,7 +36,10 @@ export function viewOf(session: SessionHandle): WireView {
     sessionId: id,
     ...{ cwd, state, seq: session.log.lastSeq },
     clients: clients.map(({ client, name, role }) => ({ client, name, role, isHere: true })),
-    questions: questions.map(({ askedMs, summary: _, ...question }) => ({ ...question, askedAt: askedMs })),
+    questions: questions.map(({ id, of, askedMs, turn, toolCallId, shown }) => ({
+      ...{ id, of, askedAt: askedMs, shown },
+      ...defined({ turn, toolCallId }),
+    })),
     queued: queued.map(({ promptId = "", by }) => ({ promptId, ...defined({ by }) })),
     usage: { ...usage },
     servers: servers.map((status) => ({ ...status })),

@@ -259,8 +259,8 @@ function planOf({ restored }: History, { forkedFrom, createdMs = 0 }: AcquiredSe
   return openTurn && !isCopied ? continuationOf(openTurn, messages) : undefined;
 }
 
-function aboutOf({ cwd, additionalDirectories = [] }: NewSession, id: SessionId): SessionAbout {
-  return { id, cwd, additionalDirectories };
+function aboutOf({ cwd, additionalDirectories = [], label }: NewSession, id: SessionId): SessionAbout {
+  return { id, cwd, additionalDirectories, ...defined({ label }) };
 }
 
 function checkPlace({ cwd }: NewSession): void {

@@ -103,6 +103,8 @@ export interface NewSession extends Partial<GivenServers> {
   readonly notices?: readonly string[];
   /** Of the caller's own choice, else one is made: 1 to 128 letters, digits, - and _. One that is in use is refused. */
   readonly id?: string;
+  /** What its client finds it by. */
+  readonly label?: string;
   /** Its id was given out before it could be opened, and its journal has been begun. */
   readonly isPromised?: boolean;
 }

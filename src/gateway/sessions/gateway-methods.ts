@@ -134,6 +134,9 @@ function changeOf(
 ): GatewayChange {
   if (!session) return { sessionId, ...defined({ title }) };
   const open = seenQuestions(session.questions.open, mayAnswer);
-  const questions = open.map(({ askedMs, summary: _, ...question }) => ({ ...question, askedAt: askedMs }));
+  const questions = open.map(({ id, of, askedMs, turn, toolCallId, shown }) => ({
+    ...{ id, of, askedAt: askedMs, shown },
+    ...defined({ turn, toolCallId }),
+  }));
   return { sessionId, state: session.isClosed ? "resting" : session.state, questions, ...defined({ title }) };
 }

@@ -44,7 +44,7 @@ export function allowedServers<T extends Partial<GivenServers>>(
 
 /** Whole for those who may answer them. */
 export function seenQuestions(open: readonly AskedQuestion[], mayAnswer: boolean): readonly AskedQuestion[] {
-  return mayAnswer ? open : open.map(({ shown: _, ...question }) => ({ ...question, shown: question.summary }));
+  return mayAnswer ? open : open.map((question) => ({ ...question, shown: question.summary }));
 }
 
 type Handle<Name extends keyof SessionHandle> = SessionHandle[Name];
