@@ -35,6 +35,9 @@ if (isWhole) process.env["TENON_ALL_CASES"] = "1";
 /** Files that spend most of a minute on many cases of one kind, or on measuring. */
 const LONG: Groups = [["docs"], ["acp-check", "acp-fuzz"], ["acp-load", "matrix", "providers-long"]];
 
+/** Bounds in milliseconds: nothing else runs meanwhile. */
+const TIMED = "start";
+
 /** Vitest's exclusion of a file, whichever project it belongs to. */
 const excluded = (name: string) => ["--exclude", `**/${name}.test.ts`];
 
@@ -47,7 +50,7 @@ async function scenarios(name: string): Promise<void> {
   if (ledger.hasFailed("build")) return ledger.skip(name, "build failed");
   const env = { ...process.env, TENON_TEST_NODE: process.execPath };
   // The step of that name runs all of it; of the longest files each commit runs a part.
-  const left = ["conformance", ...(isWhole ? [] : await notThisTime())].flatMap(excluded);
+  const left = ["conformance", TIMED, ...(isWhole ? [] : await notThisTime())].flatMap(excluded);
   await ledger.record(name, `the built product, run by ${process.version}`, () =>
     runVitest(name, ["--project", "scenarios", "--project", "integration", ...left], { env }),
   );
@@ -66,7 +69,7 @@ async function scenariosOn(name: string, node: string): Promise<void> {
 
 /** What depends on Node itself: how it starts, spawns, ends and speaks to the network. */
 const BY_NODE = [
-  ...["start", "thin-path", "shutdown", "process-cycles", "sessions", "connections", "remote", "package", "demo"],
+  ...["thin-path", "shutdown", "process-cycles", "sessions", "connections", "remote", "package", "demo"],
 ].map((name) => `test/scenarios/${name}.test.ts`);
 
 /** All, or this commit's share without the long ones. */
@@ -75,10 +78,17 @@ async function filesFor(): Promise<readonly string[]> {
   const all = readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".test.ts"))
     .map((file) => `${folder}/${file}`)
-    .filter((file) => !OF_THIS_TREE.includes(file));
+    .filter((file) => !OF_THIS_TREE.includes(file) && basename(file, ".test.ts") !== TIMED);
   if (isWhole) return all;
   const short = all.filter((file) => !LONG.flat().includes(basename(file, ".test.ts")));
   return shareOf(short, { always: BY_NODE, parts: 10, turn: await turnOfCommit() });
+}
+
+async function timed(name: string, node: string): Promise<void> {
+  if (ledger.hasFailed("build")) return ledger.skip(name, "build failed");
+  const args = ["--project", "scenarios", `test/scenarios/${TIMED}.test.ts`];
+  const env = { ...BESIDE, TENON_TEST_NODE: node };
+  await ledger.record(name, `what has a bound in milliseconds, run by ${node}`, () => runVitest(name, args, { env }));
 }
 
 async function inProcess(name: string, node: string): Promise<void> {
@@ -126,6 +136,9 @@ await Promise.all([
     .then(() => conformance("acp", "a sample of it through tenon acp"))
     .then(() => (other === undefined ? undefined : onOtherNode(other))),
 ]);
+
+await timed("timed", process.execPath);
+if (other !== undefined) await timed("timed-24", other);
 
 const { passed, failed, skipped } = ledger.total;
 console.log(`\n${seconds(performance.now() - start)} in all${skipped > 0 ? `, ${skipped} tests skipped` : ""}`);
