@@ -288,9 +288,13 @@ scenario(["N803"], "whatever of Tenon's own is on the wire is in the page about 
   const { sessionId } = await client.newSession({ cwd: bench.project, mcpServers: [server, broken] });
   await client.prompt(sessionId, "greet me as one");
   const methods = metaIn(agentCapabilities)["methods"];
-  expect(methods).toEqual(["_tenon/mcp/status", "_tenon/session/set_mcp_servers"]);
+  expect(methods).toEqual([
+    ...["_tenon/mcp/status", "_tenon/session/set_mcp_servers"],
+    ...["_tenon/session/view", "_tenon/session/records", "_tenon/session/tools", "_tenon/question/answer"],
+  ]);
   await client.request("_tenon/mcp/status", { sessionId });
   await client.request("_tenon/session/set_mcp_servers", { sessionId, mcpServers: [server] });
+  for (const method of ["view", "records", "tools"]) await client.request(`_tenon/session/${method}`, { sessionId });
   const names = new Set<string>();
   for (const { text } of client.lines) collectFields(JSON.parse(text), names);
   expect([...names]).toEqual(
