@@ -36,7 +36,7 @@ if (isWhole) process.env["TENON_ALL_CASES"] = "1";
 const LONG: Groups = [["docs"], ["acp-check", "acp-fuzz"], ["acp-load", "matrix", "providers-long"]];
 
 /** Bounds in milliseconds: nothing else runs meanwhile. */
-const TIMED = "start";
+const TIMED = ["start", "gateway-kill"];
 
 /** Vitest's exclusion of a file, whichever project it belongs to. */
 const excluded = (name: string) => ["--exclude", `**/${name}.test.ts`];
@@ -50,7 +50,7 @@ async function scenarios(name: string): Promise<void> {
   if (ledger.hasFailed("build")) return ledger.skip(name, "build failed");
   const env = { ...process.env, TENON_TEST_NODE: process.execPath };
   // The step of that name runs all of it; of the longest files each commit runs a part.
-  const left = ["conformance", TIMED, ...(isWhole ? [] : await notThisTime())].flatMap(excluded);
+  const left = ["conformance", ...TIMED, ...(isWhole ? [] : await notThisTime())].flatMap(excluded);
   await ledger.record(name, `the built product, run by ${process.version}`, () =>
     runVitest(name, ["--project", "scenarios", "--project", "integration", ...left], { env }),
   );
@@ -78,7 +78,7 @@ async function filesFor(): Promise<readonly string[]> {
   const all = readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".test.ts"))
     .map((file) => `${folder}/${file}`)
-    .filter((file) => !OF_THIS_TREE.includes(file) && basename(file, ".test.ts") !== TIMED);
+    .filter((file) => !OF_THIS_TREE.includes(file) && !TIMED.includes(basename(file, ".test.ts")));
   if (isWhole) return all;
   const short = all.filter((file) => !LONG.flat().includes(basename(file, ".test.ts")));
   return shareOf(short, { always: BY_NODE, parts: 10, turn: await turnOfCommit() });
@@ -86,7 +86,7 @@ async function filesFor(): Promise<readonly string[]> {
 
 async function timed(name: string, node: string): Promise<void> {
   if (ledger.hasFailed("build")) return ledger.skip(name, "build failed");
-  const args = ["--project", "scenarios", `test/scenarios/${TIMED}.test.ts`];
+  const args = ["--project", "scenarios", ...TIMED.map((file) => `test/scenarios/${file}.test.ts`)];
   const env = { ...BESIDE, TENON_TEST_NODE: node };
   await ledger.record(name, `what has a bound in milliseconds, run by ${node}`, () => runVitest(name, args, { env }));
 }

@@ -5,8 +5,8 @@ import { runKillRound } from "./gateway/kill-round.js";
 import { runStorm } from "./gateway/storm.js";
 import { scenario } from "./scenario.js";
 
-/** The soak wants 3 s on a quiet machine; here other tests run on the same cores. */
-const BACK_WITHIN_MS = 8_000;
+/** What issue and documents promise: nothing else runs on the machine meanwhile (scripts/verify.ts). */
+const BACK_WITHIN_MS = 3_000;
 /** Code that is compiled when it is used first, for the most part. */
 const MAX_GROWTH_MB = 3;
 
