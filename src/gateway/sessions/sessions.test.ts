@@ -361,7 +361,7 @@ function heard(session: SessionHandle): () => string {
   return () => text;
 }
 
-test("commands and settings of a token: within its scopes, also for prompts that waited when the gateway ended", async () => {
+test("commands and settings of a token stay within its scopes", async () => {
   await using house = new House();
   const far = await house.access({ isLocal: false, tokenId: "t", scopes: new Set(["read", "prompt"]) });
   const { session } = await far.create(REQUEST, {});
@@ -382,6 +382,29 @@ test("commands and settings of a token: within its scopes, also for prompts that
   await said((await tools.load({ ...REQUEST, id: session.id }, LOAD)).session, "/mcp add z -- /bin/sh -c true");
   expect(text()).toContain("may not start programs");
   expect(house.world.children).toEqual([]);
+});
+
+test("a command that waited when the gateway ended runs with no more than the rights of a prompt", async () => {
+  const house = new House();
+  const { world } = house;
+  const { session } = await (await house.access()).create(REQUEST, {});
+  house.hold();
+  said(session, "A").catch(() => undefined);
+  await world.advance(0);
+  const add = [{ type: "text", text: "/mcp add y -- /bin/sh -c true" }] as const;
+  session.prompt(add, undefined, { promptId: "b" }).catch(() => undefined);
+  await world.advance(0);
+  const stopped = house.sessions.drain(0);
+  await world.advance(60_000);
+  await stopped;
+  await house[Symbol.asyncDispose]();
+  await using next = new House(world);
+  const again = (await (await next.access()).load({ ...REQUEST, id: session.id }, LOAD)).session;
+  const text = heard(again);
+  await world.advance(60_000);
+  expect(again.turnCount).toBe(2);
+  expect(text()).toContain('needs the scope "tools"');
+  expect(world.children).toEqual([]);
 });
 
 test("an id that a client promised is its session; a forged identity is a new one, and written down", async () => {
