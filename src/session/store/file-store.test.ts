@@ -45,6 +45,19 @@ function linesUntil(text: string, isLast: (record: { kind?: string; text?: strin
   return `${lines.slice(0, at + 1).join("\n")}\n`;
 }
 
+test("a session that is removed between the look for it and its lock is not there", async () => {
+  const world = newWorld();
+  await world.files.writeAtomic(JOURNAL, (await writtenJournal()).text);
+  const createNew = world.files.createNew.bind(world.files);
+  vi.spyOn(world.files, "createNew").mockImplementation(async (path, text) => {
+    await world.files.remove(JOURNAL);
+    return await createNew(path, text);
+  });
+  const store = new FileSessionStore(world, STATE);
+  const acquired = store.acquire({ id: sessionId(ID), cwd: "/work" }, () => {});
+  await expect(acquired).rejects.toMatchObject({ code: "session.not_found" });
+});
+
 describe("a session that is loaded", () => {
   test("shows the whole conversation: chunks joined, each call whole, pictures as they came", async () => {
     const { history, world, host } = await load((await writtenJournal()).text);

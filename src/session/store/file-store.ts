@@ -77,6 +77,7 @@ export class FileSessionStore implements SessionStore {
     const known = await this.#known(about.id);
     const lock = await this.#lock(known);
     try {
+      await this.#known(known); // its owner may have removed it meanwhile
       const { header, seq, isClean, problems } = await readJournal(this.#world.files, this.#journal(known), onRecord);
       const first = header ? undefined : headerLine(about, this.#world.now());
       const owned = this.#owned(known, { lock: Promise.resolve(lock), seq, isClean, header: first });
