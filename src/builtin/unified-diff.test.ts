@@ -11,7 +11,7 @@ const text = fc
 
 /** With their line ends, so that a missing last one counts. */
 function splitLines(whole: string): string[] {
-  return whole.match(/[^\n]*\n|[^\n]+/gu) ?? [];
+  return whole.split(/(?<=\n)/u).filter((line) => line !== "");
 }
 
 /** What `patch` does, without any leniency: context and removed lines must be there. */
