@@ -5,19 +5,18 @@ import { messageOf, TenonError, toTenonError } from "../base/errors.js";
 import type { EndGrace } from "../base/io/process.js";
 import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
-import { type ContentBlock, plainText } from "../base/text/content.js";
-import { type EffectiveConfig, readyServers, typedServer } from "../config/index.js";
-import { NO_USAGE, type StopReason, type TurnEnd } from "../engine/index.js";
+import { type ContentBlock } from "../base/text/content.js";
+import { type EffectiveConfig, readyServers } from "../config/index.js";
+import { type StopReason } from "../engine/index.js";
 import type { ModelUsage } from "../models/index.js";
+import { Answering } from "./answering.js";
 import { type Attachment, type JoinRequest, SessionClients } from "./clients/clients.js";
 import type { Questions } from "./clients/questions.js";
-import { type Invocation, runCommand } from "./commands.js";
 import { SessionConfiguration } from "./configuration.js";
 import type { GoingOn } from "./conversation/continuation.js";
 import { Conversation } from "./conversation/conversation.js";
 import { PromptExpansion } from "./conversation/expansion.js";
-import { givenPrompts, projectInstructions, systemPrompt } from "./conversation/system-prompt.js";
-import { observedModel, type PromptAbout, SessionTurns, type TurnWork } from "./conversation/turns.js";
+import { observedModel, type PromptAbout, SessionTurns } from "./conversation/turns.js";
 import {
   type CommandInfo,
   EventStream,
@@ -28,7 +27,6 @@ import {
   type SessionView,
 } from "./events.js";
 import { Journal } from "./journal/journal.js";
-import { RecordEvents } from "./log/record-events.js";
 import { SessionLog } from "./log/session-log.js";
 import { SessionLogins } from "./login/session-logins.js";
 import type { GivenServers, SessionOptions } from "./options.js";
@@ -63,23 +61,18 @@ export class Session implements AsyncDisposable {
   #gitWatch: GitWatch | undefined;
   readonly #servers: SessionServers;
   readonly #logins: SessionLogins;
+  readonly #answering: Answering;
   readonly #turns: SessionTurns;
   /** Undefined for a session that has its client's servers only. */
   readonly #configuration: SessionConfiguration | undefined;
-  /** `YYYY-MM-DD`. */
-  readonly #date: string;
   #config: EffectiveConfig | undefined;
   readonly #clients: SessionClients;
   #state: SessionState = "idle";
   readonly #info = new Cell<SessionInfo | undefined>(undefined);
   /** Clients have joined: each change is told to all of them. */
   #isShared = false;
-  /** Fixed with the first prompt, so that providers can cache it. */
-  #system: string | undefined;
   /** A turn that another process began, until it goes on here. */
   #continuation: GoingOn | undefined;
-  /** The running turn is a command, which is not recorded step by step. */
-  #isCommand = false;
   /** The running turn was left to the next owner of the session. */
   #isDrained = false;
   #closing: Promise<void> | undefined;
@@ -89,7 +82,6 @@ export class Session implements AsyncDisposable {
     this.id = id;
     this.cwd = cwd;
     this.#options = options;
-    this.#date = new Date(world.now()).toISOString().slice(0, 10);
     this.#scope = new Scope(world.log);
     const events = this.#events;
     const ports = () => this.#clients.ports;
@@ -121,6 +113,21 @@ export class Session implements AsyncDisposable {
     this.#servers = this.#makeServers(options);
     for (const notice of options.notices ?? []) onNotice("warning", notice);
     this.#logins = new SessionLogins({ world, servers: this.#servers, ports, onNotice });
+    this.#answering = new Answering({
+      session: options,
+      events,
+      journal: this.#journal,
+      settings: this.#settings,
+      tools: this.#tools,
+      expansion: this.#expansion,
+      conversation: this.#conversation,
+      servers: this.#servers,
+      logins: this.#logins,
+      configuration: () => this.#configuration,
+      config: () => this.#config,
+      ports,
+      reportGit: async (signal) => await this.#gitWatch?.report(signal),
+    });
     this.#continuation = history?.continuation;
     const earlier = history?.restored.turnCount ?? 0;
     this.#turns = new SessionTurns({
@@ -133,7 +140,7 @@ export class Session implements AsyncDisposable {
       maxQueued: options.maxQueuedPrompts ?? 0,
       ...defined({ restored: history?.restored }),
       model: () => this.#settings.model.id,
-      run: (work, signal) => this.#runTurn(work, signal),
+      run: (work, signal) => this.#answering.run(work, signal),
       onChange: (ended) => this.#changed(defined({ ended })),
       onEnd: () => this.#configuration?.turnEnds(),
     });
@@ -290,7 +297,7 @@ export class Session implements AsyncDisposable {
     this.#mustBeOpen();
     const plan = this.#continuation;
     this.#continuation = undefined;
-    if (plan) return await this.#unlessDrained(this.#turns.resume((_, signal) => this.#continue(plan, signal)));
+    if (plan) return await this.#unlessDrained(this.#turns.resume((_, signal) => this.#answering.goOn(plan, signal)));
     this.#journal.append(); // the end of a turn that cannot go on
     await this.#journal.durable();
     this.#turns.startQueued();
@@ -302,7 +309,7 @@ export class Session implements AsyncDisposable {
    * `graceMs`, and the turn is not ended. Its prompt rejects with `session.closed`, and nothing more is told of it.
    */
   async drain(graceMs: number, grace?: EndGrace): Promise<void> {
-    const isLeft = () => this.#turns.isCancelled === false && !this.#isCommand && !this.#closing;
+    const isLeft = () => this.#turns.isCancelled === false && !this.#answering.isCommand && !this.#closing;
     this.#turns.hold();
     if (isLeft()) {
       using patience = this.#options.world.deadline(graceMs);
@@ -510,91 +517,5 @@ export class Session implements AsyncDisposable {
     const configuration = this.#configuration;
     if (!configuration || this.#scope.isClosed) return;
     this.#scope.run("fetch refused secrets again", () => configuration.refused(server));
-  }
-
-  async #runTurn(work: TurnWork, signal: AbortSignal): Promise<TurnEnd> {
-    this.#isCommand = work.invocation !== undefined;
-    await this.#gitWatch?.report(signal);
-    return work.invocation ? await this.#runCommand(work.invocation, work, signal) : await this.#answer(work, signal);
-  }
-
-  async #answer(work: Omit<TurnWork, "invocation">, signal: AbortSignal, plan?: GoingOn): Promise<TurnEnd> {
-    const { number, isFirst, content: typed } = work;
-    await this.#settle(isFirst, signal);
-    const expanded = plan?.isInTranscript ? undefined : await this.#expansion.expand(typed, signal);
-    if (expanded?.kind === "said") return await this.#say(expanded.text, signal);
-    const content = expanded?.content;
-    await this.#tools.startPrompt(plainText(content ?? typed), this.#clients.ports, signal);
-    this.#system ??= await this.#systemPrompt();
-    return await this.#conversation.answer(content, { number, system: this.#system, ...defined({ plan }) }, signal);
-  }
-
-  /** The turn of another process. An attempt is recorded before anything else, so that those in a row can be counted. */
-  async #continue(plan: GoingOn, signal: AbortSignal): Promise<TurnEnd> {
-    const { turn: number, attempt, reason, repairs, prompt: content } = plan;
-    this.#journal.append(...repairs, { kind: "continued", turn: number, attempt, reason });
-    this.#journal.assertWritten();
-    await this.#journal.durable();
-    for (const repair of repairs) await this.#events.publish(...new RecordEvents().of(repair));
-    if (plan.isBrokenOff) this.#events.notice("info", "The answer was broken off and begins again.");
-    await this.#gitWatch?.report(signal);
-    return await this.#answer({ number, isFirst: true, content }, signal, plan);
-  }
-
-  /** The first turn waits for the configuration, every turn within a bound for servers that start; every turn may ask. */
-  async #settle(isFirst: boolean, signal: AbortSignal): Promise<void> {
-    const configuration = this.#configuration;
-    if (configuration) {
-      if (isFirst) await configuration.opened;
-      await configuration.retry();
-      await configuration.askForTrust(this.#clients.ports, signal);
-      configuration.turnStarts();
-    }
-    await this.#servers.settled(signal);
-    await this.#logins.ask(signal);
-    if (!signal.aborted) this.#servers.assertRequired();
-  }
-
-  /** Answered by Tenon: the model does not see it. */
-  async #runCommand(invocation: Invocation, work: TurnWork, signal: AbortSignal): Promise<TurnEnd> {
-    if (work.isFirst) {
-      await this.#configuration?.opened;
-      await this.#servers.connected(signal);
-    }
-    const conversation = this.#conversation;
-    const { may } = work;
-    const text = await runCommand(invocation, {
-      ...defined({ may }),
-      tools: this.#tools.controls,
-      servers: this.#servers,
-      typedServer: (typed) => {
-        const { world, cwd } = this.#options;
-        const { allowHosts = [] } = this.#config ?? {};
-        return typedServer(typed, { world, cwd, allowHosts, signal, isRemote: may?.isLocal === false });
-      },
-      permissions: this.#tools.permissions,
-      grantServer: (server) => this.#tools.grantServer(server),
-      logins: this.#logins,
-      show: async (shown) => await this.#events.publishMoment({ kind: "turn", event: { kind: "text", text: shown } }),
-      settings: this.#settings,
-      commands: this.commands,
-      usage: conversation.usage,
-      compact: () => conversation.compact({ number: work.number, system: this.#system ?? "" }, signal),
-      signal,
-    });
-    return await this.#say(text, signal);
-  }
-
-  async #say(text: string, signal: AbortSignal): Promise<TurnEnd> {
-    if (text !== "") await this.#conversation.say(text);
-    return { stopReason: signal.aborted ? "cancelled" : "end_turn", usage: NO_USAGE };
-  }
-
-  async #systemPrompt(): Promise<string> {
-    const { world, cwd, additionalDirectories = [], systemPrompt: fromClient } = this.#options;
-    const instructions = await projectInstructions(world, cwd);
-    const given = givenPrompts(this.#config?.systemPrompt ?? {}, fromClient);
-    const { serverIndex } = this.#tools.catalog;
-    return systemPrompt({ cwd, additionalDirectories, date: this.#date, serverIndex, instructions, given });
   }
 }

@@ -163,7 +163,7 @@ export class JoinedSession implements SessionHandle, Member {
 
   async setServers(given: Parameters<Handle<"setServers">>[0]): Promise<void> {
     this.#mustControl("change servers");
-    await this.#sessions.setServers(this.open, allowedServers(given, this.#by.may), this.client);
+    await this.open.servers.replace(allowedServers(given, this.#by.may), this.client);
   }
 
   cancel(): void {

@@ -5,11 +5,9 @@ import { sleep } from "../../base/async/deadline.js";
 import { abortListeners, contained, handled, Scope } from "../../base/async/scope.js";
 import { TenonError, toTenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import { canonicalJson, type JsonValue } from "../../base/json/json.js";
 import type { Timer, World } from "../../base/ports/world.js";
 import {
   FileSessionStore,
-  type GivenServers,
   givenTitle,
   type NewSession,
   type Session,
@@ -20,6 +18,7 @@ import {
 import type { AuditLog } from "../access/audit.js";
 import { GATEWAY_LIMITS } from "../limits.js";
 import type { WireSessionState } from "../protocol.js";
+import { BroughtServers } from "./brought-servers.js";
 import { type OpenRuntime, Runtimes, type UsedRuntime } from "./runtimes.js";
 
 export interface SharedSessionsOptions {
@@ -42,10 +41,7 @@ export interface OpenSession {
   readonly members: Set<Member>;
   /** Turns and records it had when it was opened. */
   readonly before: Totals;
-  /** Of all clients so far, by name. */
-  given: GivenServers;
-  /** Who brought each of them, by name. */
-  readonly declarers: Map<string, string | undefined>;
+  readonly servers: BroughtServers;
   rest?: Timer;
   closing?: Promise<void>;
 }
@@ -208,58 +204,12 @@ export class SharedSessions implements AsyncDisposable {
       this.#mustStay();
       const known = account.open.get(id);
       if (known?.closing) await known.closing;
-      else if (known) return await this.#joinOpen(known, request, opener.client);
-      else return await this.#opening(account, id, () => this.#load(account, request, opener));
+      else if (known) {
+        const isHere = (client: string | undefined) => [...known.members].some((member) => member.client === client);
+        await known.servers.join(request, opener.client, isHere);
+        return known;
+      } else return await this.#opening(account, id, () => this.#load(account, request, opener));
     }
-  }
-
-  /**
-   * Servers of several clients are one set: those that a client brings come to those that are there. One of the same name stays
-   * as it is while a turn may use it or the client that brought it is there.
-   */
-  async #joinOpen(open: OpenSession, request: StoredRequest, client: string | undefined): Promise<OpenSession> {
-    const { given, declarers, session } = open;
-    const isHere = (one: string | undefined) => [...open.members].some((member) => member.client === one);
-    const isInUse = (name: string) => {
-      const declarer = declarers.get(name);
-      return session.state !== "idle" || (declarer !== client && isHere(declarer));
-    };
-    const fresh = (request.servers ?? []).filter((spec) => {
-      const { name, kind } = spec;
-      const known = given.servers.find((one) => one.name === name);
-      if (!known) return true;
-      // One that is reached through its client needs one that is there.
-      if (isSameServer(known, spec)) return kind === "acp" && declarers.get(name) !== client && !isInUse(name);
-      if (!isInUse(name)) return true;
-      const words = `A client that joined has another server "${name}" than this session: the one that is there is in use, and stays.`;
-      session.notice("warning", words);
-      return false;
-    });
-    const names = new Set([...given.servers, ...(given.rejected ?? [])].map(({ name }) => name));
-    const rejected = (request.rejected ?? []).filter(({ name }) => !names.has(name));
-    if (fresh.length === 0 && rejected.length === 0) return open;
-    const isFresh = (name: string) => fresh.some((spec) => spec.name === name);
-    const includes = Object.fromEntries(Object.entries(request.includes ?? {}).filter(([name]) => isFresh(name)));
-    const brought = { servers: fresh, rejected, includes, required: (request.required ?? []).filter(isFresh) };
-    for (const { name } of fresh) declarers.set(name, client);
-    await this.#giveServers(open, mergedServers(given, brought), client);
-    return open;
-  }
-
-  async setServers(open: OpenSession, given: GivenServers, client: string | undefined): Promise<void> {
-    open.declarers.clear();
-    for (const { name } of given.servers) open.declarers.set(name, client);
-    await this.#giveServers(open, given, client);
-  }
-
-  async #giveServers(open: OpenSession, given: GivenServers, client: string | undefined): Promise<void> {
-    const declarers = new Map<string, string>();
-    for (const spec of given.servers) {
-      const declarer = open.declarers.get(spec.name);
-      if (spec.kind === "acp" && declarer !== undefined) declarers.set(spec.serverId, declarer);
-    }
-    await open.session.setServers({ ...given, declarers, ...defined({ by: client }) });
-    open.given = given;
   }
 
   /** Clients that come meanwhile wait for it. */
@@ -464,13 +414,11 @@ export class SharedSessions implements AsyncDisposable {
   ): OpenSession {
     const { session, runtime, createdBy, given, declarer } = made;
     const { id } = session;
-    const servers: GivenServers = { servers: given.servers ?? [], ...defined(pickGiven(given)) };
     const open: OpenSession = {
       ...{ id, account: account.name, session, runtime, createdBy },
       before: { turns: session.turnCount, records: session.log.lastSeq },
       members: new Set(),
-      declarers: new Map(servers.servers.map(({ name }) => [name, declarer])),
-      given: servers,
+      servers: new BroughtServers(session, given, declarer),
     };
     account.open.set(id, open);
     session.onInfo((info) => {
@@ -546,28 +494,6 @@ function toldByItsRecord(): void {}
 /** For what the next gateway answers. */
 export function unanswered(): Promise<never> {
   return new Promise(() => {});
-}
-
-function pickGiven({ rejected, includes, required }: Partial<GivenServers>): Omit<Partial<GivenServers>, "servers"> {
-  return defined({ rejected, includes, required });
-}
-
-function isSameServer(one: GivenServers["servers"][number], other: typeof one): boolean {
-  const [first, second]: JsonValue[] = JSON.parse(JSON.stringify([one, other]));
-  return canonicalJson(first ?? null) === canonicalJson(second ?? null);
-}
-
-/** By name, the later one counts. */
-function mergedServers(one: GivenServers, other: Partial<GivenServers>): GivenServers {
-  const named = (given: Partial<GivenServers>) => (given.servers ?? []).map((spec) => [spec.name, spec] as const);
-  const servers = new Map([...named(one), ...named(other)]);
-  const rejected = new Map([...(one.rejected ?? []), ...(other.rejected ?? [])].map((entry) => [entry.name, entry]));
-  return {
-    servers: [...servers.values()],
-    rejected: [...rejected.values()].filter(({ name }) => !servers.has(name)),
-    includes: { ...one.includes, ...other.includes },
-    required: [...new Set([...(one.required ?? []), ...(other.required ?? [])])],
-  };
 }
 
 /** A session of a plain `tenon acp` belongs to that process alone. */

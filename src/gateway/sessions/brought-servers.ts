@@ -1,0 +1,95 @@
+// The servers that the clients of one session brought: one set, and who brought each of them.
+import { defined } from "../../base/json/defined.js";
+import { canonicalJson, type JsonValue } from "../../base/json/json.js";
+import type { GivenServers, NewSession, Session } from "../../session/index.js";
+
+type GivenServer = GivenServers["servers"][number];
+
+export class BroughtServers {
+  readonly #session: Pick<Session, "setServers" | "notice" | "state">;
+  /** Of all clients so far, by name. */
+  #given: GivenServers;
+  /** Who brought each of them, by name. */
+  readonly #declarers: Map<string, string | undefined>;
+
+  constructor(
+    session: Pick<Session, "setServers" | "notice" | "state">,
+    given: NewSession,
+    client: string | undefined,
+  ) {
+    const { servers = [], rejected, includes, required } = given;
+    this.#session = session;
+    this.#given = { servers, ...defined({ rejected, includes, required }) };
+    this.#declarers = new Map(servers.map(({ name }) => [name, client]));
+  }
+
+  /** In the place of all others. */
+  async replace(given: GivenServers, client: string | undefined): Promise<void> {
+    this.#declarers.clear();
+    for (const { name } of given.servers) this.#declarers.set(name, client);
+    await this.#give(given, client);
+  }
+
+  /**
+   * Servers that a client brings come to those that are there. One of the same name stays as it is while a turn may use it or the
+   * client that brought it is there.
+   */
+  async join(
+    request: Partial<GivenServers>,
+    client: string | undefined,
+    isHere: (client: string | undefined) => boolean,
+  ): Promise<void> {
+    const given = this.#given;
+    const fresh = (request.servers ?? []).filter((spec) => this.#isFresh(spec, client, isHere));
+    const names = new Set([...given.servers, ...(given.rejected ?? [])].map(({ name }) => name));
+    const rejected = (request.rejected ?? []).filter(({ name }) => !names.has(name));
+    if (fresh.length === 0 && rejected.length === 0) return;
+    const isFresh = (name: string) => fresh.some((spec) => spec.name === name);
+    const includes = Object.fromEntries(Object.entries(request.includes ?? {}).filter(([name]) => isFresh(name)));
+    const brought = { servers: fresh, rejected, includes, required: (request.required ?? []).filter(isFresh) };
+    for (const { name } of fresh) this.#declarers.set(name, client);
+    await this.#give(mergedServers(given, brought), client);
+  }
+
+  #isFresh(spec: GivenServer, client: string | undefined, isHere: (client: string | undefined) => boolean): boolean {
+    const { name, kind } = spec;
+    const known = this.#given.servers.find((one) => one.name === name);
+    if (!known) return true;
+    const declarer = this.#declarers.get(name);
+    const isInUse = this.#session.state !== "idle" || (declarer !== client && isHere(declarer));
+    // One that is reached through its client needs one that is there.
+    if (isSameServer(known, spec)) return kind === "acp" && declarer !== client && !isInUse;
+    if (!isInUse) return true;
+    const words = `A client that joined has another server "${name}" than this session: the one that is there is in use, and stays.`;
+    this.#session.notice("warning", words);
+    return false;
+  }
+
+  async #give(given: GivenServers, client: string | undefined): Promise<void> {
+    const declarers = new Map<string, string>();
+    for (const spec of given.servers) {
+      const declarer = this.#declarers.get(spec.name);
+      if (spec.kind === "acp" && declarer !== undefined) declarers.set(spec.serverId, declarer);
+    }
+    await this.#session.setServers({ ...given, declarers, ...defined({ by: client }) });
+    this.#given = given;
+  }
+}
+
+function isSameServer(one: GivenServer, other: GivenServer): boolean {
+  const [first, second]: JsonValue[] = JSON.parse(JSON.stringify([one, other]));
+  return canonicalJson(first ?? null) === canonicalJson(second ?? null);
+}
+
+/** By name, the later one counts. */
+function mergedServers(one: GivenServers, other: Partial<GivenServers>): GivenServers {
+  const named = (given: Partial<GivenServers>) => (given.servers ?? []).map((spec) => [spec.name, spec] as const);
+  const servers = new Map([...named(one), ...named(other)]);
+  const rejected = new Map([...(one.rejected ?? []), ...(other.rejected ?? [])].map((entry) => [entry.name, entry]));
+  return {
+    servers: [...servers.values()],
+    rejected: [...rejected.values()].filter(({ name }) => !servers.has(name)),
+    includes: { ...one.includes, ...other.includes },
+    required: [...new Set([...(one.required ?? []), ...(other.required ?? [])])],
+  };
+}
