@@ -31,11 +31,11 @@ export interface AnsweringOptions {
   readonly conversation: Conversation;
   readonly servers: SessionServers;
   readonly logins: SessionLogins;
-  configuration(): SessionConfiguration | undefined;
-  config(): EffectiveConfig | undefined;
-  ports(): SessionPorts | undefined;
+  readonly configuration: () => SessionConfiguration | undefined;
+  readonly config: () => EffectiveConfig | undefined;
+  readonly ports: () => SessionPorts | undefined;
   /** Before a prompt: what sandboxed servers left in the session's directories. */
-  reportGit(signal: AbortSignal): Promise<void>;
+  readonly reportGit: (signal: AbortSignal) => Promise<void>;
 }
 
 export class Answering {
