@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { Channel } from "../base/async/channel.js";
 import { text } from "../base/text/content.js";
-import type { Followed, LogItem, SessionEvent } from "../session/index.js";
+import type { Followed, SessionEvent } from "../session/index.js";
 import type { SessionHandle } from "./access.js";
 import { abilitiesOf } from "./capabilities.js";
 import { NumberedRelay, type SharedUpdate } from "./numbered.js";
@@ -11,8 +11,7 @@ import { EARLY_SETTINGS, EmittedSettings } from "./options.js";
 const LIVE: Followed = { kind: "live" };
 
 function record(seq: number, ...events: SessionEvent[]): Followed {
-  const item: LogItem = { kind: "record", seq, events };
-  return { ...item, item };
+  return { kind: "record", seq, events };
 }
 
 function said(words: string): SessionEvent {
@@ -60,10 +59,7 @@ test("the number is on the last update of a record, and those before it are its 
 });
 
 test("a notice that a client was told when it came is not told again", async () => {
-  const moment = (event: SessionEvent): Followed => {
-    const item: LogItem = { kind: "moment", event };
-    return { ...item, item };
-  };
+  const moment = (event: SessionEvent): Followed => ({ kind: "moment", event });
   const [known, fresh]: SessionEvent[] = ["known", "fresh"].map((words) => {
     return { kind: "notice", level: "error", text: words };
   });

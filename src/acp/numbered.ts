@@ -122,7 +122,7 @@ export class NumberedRelay {
           continue;
         }
         if (followed.kind === "moment" && this.#told.has(followed.event)) continue;
-        for (const made of sharedEvents(followed.item, session.id, abilities)) await this.#send(made);
+        for (const made of sharedEvents(followed, session.id, abilities)) await this.#send(made);
         if (followed.kind === "record") this.relayed.set(followed.seq);
       }
     } finally {

@@ -46,6 +46,7 @@ const POLICY_VIOLATION = 1008;
 const TOO_LARGE = 1009;
 /** A client that does not answer the end of a connection is cut off. */
 const END_MS = 500;
+const UPDATES_EVERY_MS = 1;
 
 export class SocketStream implements ClientStream {
   readonly readable: Stream["readable"];
@@ -65,7 +66,7 @@ export class SocketStream implements ClientStream {
   /** Of the WebSocket's end, once it ended: 1006 where it just broke. */
   endCode = 0;
   #bytesRead = 0;
-  readonly #timers: { life?: Timer; start?: Timer; end?: Timer; rest?: Timer } = {};
+  readonly #timers: { life?: Timer; start?: Timer; end?: Timer; rest?: Timer; updates?: Timer } = {};
 
   constructor(web: WebSocket, { world, socket, requests }: SocketStreamOptions) {
     this.#web = web;
@@ -112,7 +113,7 @@ export class SocketStream implements ClientStream {
   }
 
   sendShared(shared: SharedMessage): Promise<void> | undefined {
-    this.#writeBytes(shared.bytes);
+    this.#writeBytes(shared.bytes, true);
     return this.#jam?.over;
   }
 
@@ -128,22 +129,36 @@ export class SocketStream implements ClientStream {
     this.#writeBytes(JSON.stringify(message));
   }
 
-  /** What is sent in one turn of the event loop leaves in one write. */
-  #writeBytes(data: string | Buffer): void {
+  /**
+   * What is sent in one turn of the event loop leaves in one write. Updates that come faster than `UPDATES_EVERY_MS` wait for
+   * each other: a write costs as much as all the rest of an update.
+   */
+  #writeBytes(data: string | Buffer, mayWait = false): void {
     if (this.#isOver) return;
     if (!this.#isCorked) {
       this.#isCorked = true;
       this.#socket.cork();
-      this.#world.soon(() => {
-        this.#isCorked = false;
-        this.#socket.uncork();
-      });
-    }
+      if (!mayWait || !this.#timers.updates) this.#world.soon(this.#flush);
+    } else if (!mayWait && this.#timers.updates) this.#world.soon(this.#flush);
     this.#web.send(data, { binary: false }, ignore);
     const unsent = this.#web.bufferedAmount;
     if (unsent > GATEWAY_LIMITS.unsent.maxBytes) this.#web.terminate();
     else if (unsent > GATEWAY_LIMITS.unsent.waitBytes) this.#jam ??= newJam();
+    if (mayWait) this.#timers.updates ??= this.#world.after(UPDATES_EVERY_MS, this.#afterUpdates);
   }
+
+  readonly #flush = (): void => {
+    if (!this.#isCorked) return;
+    this.#isCorked = false;
+    this.#socket.uncork();
+  };
+
+  readonly #afterUpdates = (): void => {
+    delete this.#timers.updates;
+    if (!this.#isCorked) return;
+    this.#flush();
+    this.#timers.updates = this.#world.after(UPDATES_EVERY_MS, this.#afterUpdates);
+  };
 
   #goOn(): void {
     const jam = this.#jam;

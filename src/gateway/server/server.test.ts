@@ -231,7 +231,9 @@ describe("a WebSocket", () => {
       let waits: Promise<void> | undefined;
       for (let count = 0; count < 20; count++) {
         waits ??= toSlow?.sendShared(shared);
-        await toQuick?.sendShared(shared);
+        const quickWaits = toQuick?.sendShared(shared);
+        await place.world.advance(1);
+        await quickWaits;
         await place.world.settle();
       }
       expect(waits).toBeInstanceOf(Promise);
@@ -239,6 +241,35 @@ describe("a WebSocket", () => {
       slow.web.resume();
       await waits;
       expect(slow.frames.length).toBeGreaterThan(5);
+    }));
+
+  test("gets updates that come faster than one a millisecond together, and no answer waits for them", () =>
+    inPlace(async (place) => {
+      const client = await new Client(place, await place.token("t")).opened();
+      const [stream] = place.streams;
+      const update = (text: string) => {
+        const message = { jsonrpc: "2.0", method: "session/update", params: { text } };
+        void stream?.sendShared({ message, bytes: Buffer.from(JSON.stringify(message)) });
+        return place.world.settle();
+      };
+      await update("a");
+      expect(client.frames).toHaveLength(1);
+      await update("b");
+      await update("c");
+      expect(client.frames).toHaveLength(1);
+      await place.world.advance(1);
+      await place.world.settle();
+      expect(client.frames).toHaveLength(3);
+      await update("d");
+      expect(client.frames).toHaveLength(3);
+      client.call(1, "initialize", INITIALIZE);
+      await place.world.settle();
+      expect(client.frames[3]).toContain('"d"');
+      expect(client.frames[4]).toContain('"id":1');
+      await place.world.advance(2);
+      await update("e");
+      expect(client.frames[5]).toContain('"e"');
+      await place.world.advance(1);
     }));
 
   test("over 64 MB unsent, or of a client that is gone, lets the sender go on", () =>

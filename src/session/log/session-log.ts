@@ -20,7 +20,7 @@ export type LogItem =
   | { readonly kind: "moment"; readonly event: SessionEvent };
 
 /** `live`: every record that is durable by now has been given, once; moments come from here on. */
-export type Followed = (LogItem & { readonly item: LogItem }) | { readonly kind: "live" };
+export type Followed = LogItem | { readonly kind: "live" };
 
 export interface SessionLogOptions {
   readonly store: Pick<SessionStore, "read">;
@@ -101,40 +101,46 @@ export class SessionLog {
       throw new TenonError("session.invalid_request", text);
     }
     this.#begin();
+    const wake = () => this.wake();
+    signal.addEventListener("abort", wake);
     const reader = new StoredReader(this.#options, this.#blobs, this.#turnStarts);
     let seq = after;
     let place = this.#placeAfter(seq);
     let isLive = false;
-    while (!signal.aborted) {
-      if (place === undefined || place < this.#first) {
-        if (seq >= this.lastSeq) {
-          // The next record fell out of memory before it was durable: with a full disk that may take long.
-          if (isLive && this.#isClosed) return;
-          if (isLive) await this.#more(signal);
-          else yield { kind: "live" };
-          isLive = true;
+    try {
+      while (!signal.aborted) {
+        if (place === undefined || place < this.#first) {
+          if (seq >= this.lastSeq) {
+            // The next record fell out of memory before it was durable: with a full disk that may take long.
+            if (isLive && this.#isClosed) return;
+            if (isLive) await this.#more();
+            else yield { kind: "live" };
+            isLive = true;
+            continue;
+          }
+          for await (const item of reader.read(seq, () => this.lastSeq)) {
+            if (signal.aborted) return;
+            seq = item.seq;
+            yield item;
+          }
+          place = this.#placeAfter(seq);
           continue;
         }
-        for await (const item of reader.read(seq, () => this.lastSeq)) {
-          if (signal.aborted) return;
-          seq = item.seq;
-          yield { ...item, item };
-        }
-        place = this.#placeAfter(seq);
-        continue;
+        const item = this.#items[place - this.#first]?.item;
+        if (item?.kind === "moment" && !isLive)
+          place += 1; // it was for those who were there
+        else if (item && (item.kind === "moment" || item.seq <= this.lastSeq)) {
+          place += 1;
+          if (item.kind === "record") seq = item.seq;
+          yield item;
+        } else if (!isLive) {
+          isLive = true;
+          yield { kind: "live" };
+        } else if (this.#isClosed) return;
+        else await this.#more();
       }
-      const item = this.#items[place - this.#first]?.item;
-      if (item?.kind === "moment" && !isLive)
-        place += 1; // it was for those who were there
-      else if (item && (item.kind === "moment" || item.seq <= this.lastSeq)) {
-        place += 1;
-        if (item.kind === "record") seq = item.seq;
-        yield { ...item, item };
-      } else if (!isLive) {
-        isLive = true;
-        yield { kind: "live" };
-      } else if (this.#isClosed) return;
-      else await this.#more(signal);
+    } finally {
+      signal.removeEventListener("abort", wake);
     }
   }
 
@@ -162,6 +168,7 @@ export class SessionLog {
     this.#items.push({ item, bytes });
     this.#bytes += bytes;
     const { items, bytes: most } = SESSION_LIMITS.log;
+    if (this.#items.length <= items + SLACK && this.#bytes <= most) return;
     let dropped = 0;
     while (this.#items.length - dropped > items || (this.#bytes > most && dropped < this.#items.length - 1)) {
       const { item: oldest, bytes: size } = this.#items[dropped] ?? { bytes: 0 };
@@ -174,16 +181,8 @@ export class SessionLog {
     this.#first += dropped;
   }
 
-  async #more(signal: AbortSignal): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const go = () => {
-        signal.removeEventListener("abort", go);
-        this.#waiting.delete(go);
-        resolve();
-      };
-      this.#waiting.add(go);
-      signal.addEventListener("abort", go);
-    });
+  #more(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.add(resolve));
   }
 }
 
@@ -234,6 +233,9 @@ class StoredReader {
     throw new TenonError("store.unavailable", text);
   }
 }
+
+/** Old items are dropped so many at a time: taking the first one off an array moves all others. */
+const SLACK = 64;
 
 function nothingAt(seq: number): LogItem {
   return { kind: "record", seq, events: [] };
