@@ -18,7 +18,7 @@ const IN_PROCESS = ["library", "providers-answers", "sandbox-probes"];
 /** Files and what each commit runs of them: one group, so that no commit has all the long ones. */
 type Groups = readonly [readonly string[], ...(readonly string[])[]];
 
-/** The same, and longer. Beside the longest group of `LONG` stands the shortest. */
+/** The same, and longer. */
 const LONG_IN_PROCESS: Groups = [
   ["providers-long"],
   ["providers-cancel", "providers-usage"],
@@ -33,7 +33,13 @@ const isWhole = process.argv.includes("--all");
 if (isWhole) process.env["TENON_ALL_CASES"] = "1";
 
 /** Files that spend most of a minute on many cases of one kind, or on measuring. */
-const LONG: Groups = [["docs"], ["acp-check", "acp-fuzz"], ["acp-load", "matrix", "providers-long"]];
+const LONG: Groups = [
+  ["docs", "oauth-login"],
+  ["acp-check", "turns-starts"],
+  ["acp-fuzz", "oauth-session", "cli-servers"],
+  ["acp-load", "matrix", "walls"],
+  ["config-traps", "oauth-attacks", "providers-long"],
+];
 
 /** Bounds in milliseconds: nothing else runs meanwhile. */
 const TIMED = ["start", "gateway-kill"];
@@ -108,7 +114,7 @@ const peers = ledger.record("peers", "the programs of others that scenarios driv
 });
 const programs = ensureSystemPackages().then((found) => console.log(`system programs: ${found}`));
 await checkSteps(ledger, [], Promise.all([peers, programs]));
-// A scenario plants the most telling ones in any case.
+// The scenario `walls` plants the most telling ones.
 if (isWhole) {
   await ledger.record("check:walls", "every planted fault is caught", async () => {
     const { code, output } = await run(process.execPath, ["--import", "tsx", join(ROOT, "scripts/check-walls.ts")]);

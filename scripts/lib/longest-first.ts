@@ -7,6 +7,7 @@ import { BaseSequencer, type TestSequencer, type TestSpecification, type Vitest 
 const LONGEST = [
   ...["docs", "acp-check", "acp-load", "config-traps", "matrix", "walls", "turns-starts", "oauth-attacks"],
   ...["oauth-session", "oauth-login", "providers-long", "acpx-sessions", "providers-cancel", "acp-fuzz"],
+  ...["cli-servers", "tasks", "gateway-translator"],
   ...["providers-answers", "providers-errors"],
 ];
 
