@@ -64,6 +64,19 @@ export const GATEWAY_LIMITS = {
     /** Of a client: what a shell has, several times over. */
     environment: { names: 2_000, chars: 1_000_000 },
   },
+  /**
+   * The page: the body of a log-in; browsers that one token is logged in with; the files of the page, and their bytes. A pairing
+   * code is good for 5 minutes and one use; five wrong ones in all, and those that wait are void. Devices of `tenon inspect` end
+   * on the same day: a browser sends their cookie to other ports of the machine too.
+   */
+  page: {
+    bodyMaxBytes: 4_096,
+    loginsPerToken: 8,
+    files: 64,
+    filesMaxBytes: 8_388_608,
+    codes: { goodMs: 300_000, tries: 5, max: 32, rememberMs: 3_600_000 },
+    inspectMs: 43_200_000,
+  },
   /** For messages under way when the gateway closes. */
   closeMs: 1_000,
   /**

@@ -59,6 +59,18 @@ export interface ListedToken {
   readonly expiresAt?: number;
   readonly lastUsedAt?: number;
   readonly revokedAt?: number;
+  /** A browser that was let in by a pairing code, or by a token: it has a cookie instead of a token. */
+  readonly isDevice?: true;
+  /** The id of the token it was let in by; it ends with that token. */
+  readonly parent?: string;
+}
+
+/** The answer to `POST /login`, `POST /pair` and `GET /me`. */
+export interface PageUser {
+  readonly account: string;
+  readonly scopes: readonly Scope[];
+  /** Of the token or the device. */
+  readonly name: string;
 }
 
 export interface GatewayStatus {
@@ -91,4 +103,13 @@ export interface GatewayChange {
 export interface TokensAnswer {
   readonly tokens: readonly ListedToken[];
   readonly token?: string;
+}
+
+/** Of `_tenon/gateway/page`: a link with a pairing code in its fragment. */
+export interface PageAnswer {
+  readonly url: string;
+  /** When the code ends. */
+  readonly expiresAt: number;
+  /** Only browsers of the gateway's machine reach it. */
+  readonly isNear: boolean;
 }

@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { loadAgent } from "../acp/index.js";
 import type { ReadonlyCell } from "../base/async/cell.js";
 import { contained } from "../base/async/scope.js";
+import { TenonError } from "../base/errors.js";
+import { isLoopbackHost } from "../base/io/net-policy.js";
 import { defined } from "../base/json/defined.js";
 import type { World } from "../base/ports/world.js";
 import type { AskedQuestion } from "../session/index.js";
@@ -15,7 +17,7 @@ import { type Gateway, type GatewayAccess, openAccess, startGateway } from "./se
 import type { ListenAt } from "./server/listen.js";
 import type { GatewayFigures } from "./server/metrics.js";
 import { ClientAccess } from "./sessions/client-access.js";
-import { countByState, GatewayMethods } from "./sessions/gateway-methods.js";
+import { countByState, GatewayMethods, type PageAddress } from "./sessions/gateway-methods.js";
 import type { OpenRuntime } from "./sessions/runtimes.js";
 import { OWN_ACCOUNT, type SessionChange, SharedSessions } from "./sessions/shared-sessions.js";
 
@@ -30,6 +32,10 @@ export interface RunGatewayOptions {
   /** Of this machine: two gateways with the same have the same files. */
   readonly host: string;
   readonly openRuntime: OpenRuntime;
+  /** The files of the page. */
+  readonly pageFolder?: string;
+  /** The addresses of this machine in its networks, for links that other machines follow. */
+  readonly ownAddresses?: () => readonly string[];
   /** Where questions and ends of turns are told; nowhere unless given. */
   readonly notify?: NotifierOptions["settings"];
   /** A client asked for the end of the gateway; turns that run get this long. */
@@ -46,6 +52,8 @@ export class RunningGateway implements AsyncDisposable {
   readonly #createAgent: Agent["createAgent"];
   readonly #notifier: Notifier | undefined;
   #server: Gateway | undefined;
+  /** Where no address was given, and a browser of this machine is to be let in. */
+  #listening: Promise<void> | undefined;
 
   private constructor(options: RunGatewayOptions, access: GatewayAccess, { createAgent }: Agent) {
     this.#createAgent = createAgent;
@@ -60,13 +68,13 @@ export class RunningGateway implements AsyncDisposable {
 
   /** Throws before anything listens when an address, a file or the socket cannot be used. */
   static async start(options: RunGatewayOptions): Promise<RunningGateway> {
-    const { world, listen, hosts } = options;
+    const { world, listen, hosts, pageFolder } = options;
     const access = await openAccess(world, options.stateDir);
     const gateway = new RunningGateway(options, access, await loadAgent());
     try {
       gateway.#server = await startGateway({
         ...{ world, listen, access },
-        ...defined({ hosts }),
+        ...defined({ hosts, pageFolder }),
         connect: (principal, stream) => gateway.#connect(principal, stream),
         figures: () => gateway.#figures(),
         notReady: () => gateway.#problem(),
@@ -104,13 +112,14 @@ export class RunningGateway implements AsyncDisposable {
 
   #connect(principal: Principal, stream: ClientStream): void {
     const { world, roots = [], host } = this.#options;
-    const { audit, clientKeys: keys, tokens } = this.#access;
+    const { audit, clientKeys: keys, tokens, codes } = this.#access;
     const sessions = this.#sessions;
     const node = host;
     contained(world.log, "connect a client", () => {
       const methods = new GatewayMethods({
-        ...{ sessions, principal, audit, node },
+        ...{ sessions, principal, audit, node, codes },
         tokens: tokens.file,
+        pageAddress: (from) => this.#pageAddress(from),
         details: () => this.#details(),
         stop: (drainMs) => this.#options.onStop(drainMs),
       });
@@ -122,6 +131,20 @@ export class RunningGateway implements AsyncDisposable {
       });
       agent.connect(stream);
     });
+  }
+
+  /** Listens at the loopback address first where there is no address yet: a browser cannot reach the unix socket. */
+  async #pageAddress(from: "here" | "elsewhere"): Promise<PageAddress> {
+    const server = this.#server;
+    if (!server) throw new TenonError("session.closed", "the gateway stops");
+    if (server.entrances.length === 0) {
+      this.#listening ??= server.listen({ kind: "tcp", host: "127.0.0.1", port: 0 }).finally(() => {
+        this.#listening = undefined;
+      });
+      await this.#listening;
+    }
+    const { hosts = [], ownAddresses = () => [] } = this.#options;
+    return pageAddress(server.entrances, from, { hosts, own: ownAddresses() });
   }
 
   /** Of the user whose gateway this is: the addresses are theirs. */
@@ -163,6 +186,28 @@ export class RunningGateway implements AsyncDisposable {
       records,
     };
   }
+}
+
+/** By which of its addresses a browser reaches the page. */
+export function pageAddress(
+  entrances: Gateway["entrances"],
+  from: "here" | "elsewhere",
+  { hosts, own }: { readonly hosts: readonly string[]; readonly own: readonly string[] },
+): PageAddress {
+  const isAny = (host: string) => host === "0.0.0.0" || host === "::";
+  const isNear = ({ host }: { readonly host: string }) => isLoopbackHost(host);
+  const ranked = [...entrances].sort((one, other) => Number(isNear(other)) - Number(isNear(one)));
+  const entrance = from === "here" ? ranked[0] : ranked.at(-1);
+  if (!entrance) throw new TenonError("gateway.not_started", "the gateway listens at no address");
+  const { host, port, isTls } = entrance;
+  const [named] = hosts;
+  const scheme = isTls ? "https" : "http";
+  if (named !== undefined && !isNear(entrance) && (isTls || from === "elsewhere")) {
+    return { url: `${scheme}://${named.includes(":") ? named : `${named}:${port}`}/`, isNear: false };
+  }
+  const reached = isAny(host) ? ((from === "elsewhere" ? own[0] : undefined) ?? "127.0.0.1") : host;
+  const shown = reached.includes(":") ? `[${reached}]` : reached;
+  return { url: `${scheme}://${shown}:${port}/`, isNear: isLoopbackHost(reached) };
 }
 
 /** What it shows is put together only where it is sent. */

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { fakeWorld } from "../../testing/index.js";
 import { GATEWAY_LIMITS } from "../limits.js";
 import { AuditLog } from "./audit.js";
+import { PairingCodes } from "./pairing.js";
 import { allowedDirectory, ClientKeys, denial, LOCAL_PRINCIPAL, type Principal, scopesOf } from "./principal.js";
 import { LiveTokens, TokenFile } from "./tokens.js";
 
@@ -127,6 +128,78 @@ describe("scopes", () => {
     const withEnv = { _meta: { tenon: { env: { A: "b" } } } };
     expect(denial(reader, "initialize", withEnv)?.code).toBe("access.denied");
     expect(denial(LOCAL_PRINCIPAL, "initialize", withEnv)).toBeUndefined();
+  });
+});
+
+describe("devices", () => {
+  test("have a cookie that is no token, and end with the token they were let in by", async () => {
+    const world = fakeWorld();
+    const file = new TokenFile(world, "/state");
+    const { token, listed: parent } = await file.create({ name: "t", scopes: ["prompt"], expiresInMs: DAY_MS });
+    const given = { name: "browser", account: "me", scopes: ["read", "prompt"] } as const;
+    const login = await file.createDevice({ ...given, parent: parent.id });
+    const paired = await file.createDevice(given);
+    await using live = new LiveTokens(world, file);
+    await live.ready();
+    const gone: string[] = [];
+    live.onGone((id) => gone.push(id));
+    expect(live.verifyCookie(login.cookie)).toMatchObject({ tokenId: login.listed.id, expiresAt: parent.expiresAt });
+    expect(live.verify(login.cookie)).toBe("unknown");
+    expect(live.verifyCookie(token)).toBe("unknown");
+    expect(await world.files.readText(FILE)).not.toContain(login.cookie.slice(4));
+    expect(await file.list()).toMatchObject([{ name: "t" }, { isDevice: true, parent: parent.id }, { isDevice: true }]);
+    await world.advance(DAY_MS + 1);
+    expect(live.verifyCookie(login.cookie)).toBe("expired");
+    expect(live.verifyCookie(paired.cookie)).toMatchObject({ tokenId: paired.listed.id });
+    await file.revoke(parent.id);
+    await file.revoke(paired.listed.id);
+    await world.settle();
+    expect(gone.toSorted()).toEqual([parent.id, login.listed.id, paired.listed.id].toSorted());
+    expect(live.verifyCookie(login.cookie)).toBe("revoked");
+    expect(live.verifyCookie(paired.cookie)).toBe("revoked");
+  });
+
+  test("of one token are eight: the oldest log-in gives way", async () => {
+    const world = fakeWorld();
+    const file = new TokenFile(world, "/state");
+    const { listed } = await file.create({ name: "t" });
+    const given = { name: "browser", account: "me", scopes: ["read"], parent: listed.id } as const;
+    const cookies = [];
+    for (let count = 0; count < 9; count++) cookies.push((await file.createDevice(given)).cookie);
+    await using live = new LiveTokens(world, file);
+    await live.ready();
+    const verdicts = cookies.map((cookie) => typeof live.verifyCookie(cookie));
+    expect(verdicts).toEqual(["string", ...Array.from({ length: 8 }, () => "object")]);
+  });
+});
+
+describe("pairing codes", () => {
+  const grant = { account: "me", scopes: ["read"] } as const;
+
+  test("are good once, for five minutes", async () => {
+    const world = fakeWorld();
+    const codes = new PairingCodes(world);
+    const [used, late] = [codes.create(grant), codes.create(grant)];
+    expect(used).toMatch(/^[\w-]{22}$/u);
+    expect(codes.take(used)).toBe(grant);
+    expect(codes.take(used)).toBe("used");
+    await world.advance(GATEWAY_LIMITS.page.codes.goodMs);
+    expect(codes.take(late)).toBe("expired");
+  });
+
+  test("are void after five wrong ones, and new ones are good again", () => {
+    const codes = new PairingCodes(fakeWorld());
+    const code = codes.create(grant);
+    for (let count = 0; count < 5; count++) expect(codes.take(`guess-${count}`)).toBe("unknown");
+    expect(codes.take(code)).toBe("void");
+    expect(codes.take(codes.create(grant))).toBe(grant);
+  });
+
+  test("are bounded: the oldest gives way", () => {
+    const codes = new PairingCodes(fakeWorld());
+    const made = Array.from({ length: GATEWAY_LIMITS.page.codes.max + 1 }, () => codes.create(grant));
+    expect(codes.take(made[0] ?? "")).toBe("unknown");
+    expect(codes.take(made[1] ?? "")).toBe(grant);
   });
 });
 

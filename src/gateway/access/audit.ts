@@ -19,6 +19,11 @@ export type AuditEvent =
   | "limited"
   /** A message of a principal that is no JSON-RPC; counted likewise. */
   | "malformed"
+  /** A pairing code was made. */
+  | "code.created"
+  /** A browser was let in, by a token or a pairing code. */
+  | "logged_in"
+  | "logged_out"
   | "token.created"
   | "token.revoked"
   | "question.answered";

@@ -16,11 +16,17 @@ export type Entrance =
 export type RefusalReason =
   | "host"
   | "origin"
+  | "no_origin"
+  | "cross_site"
   | "no_token"
   | "token_in_query"
   | "unknown_token"
   | "expired_token"
   | "revoked_token"
+  | "unknown_code"
+  | "used_code"
+  | "expired_code"
+  | "void_code"
   | "too_many_failures"
   | "foreign_connection_id"
   | "too_many_connections"
@@ -60,13 +66,22 @@ export class Guard {
     this.#hosts = new Set(options.hosts.map((host) => host.toLowerCase()));
   }
 
-  /** The principal of a request, or why it is refused. Written to the audit file when it is. */
-  admit(request: IncomingMessage, entrance: Entrance): Principal | Refusal {
+  /**
+   * The principal of a request, or why it is refused. Written to the audit file when it is. `cookie`: of the page, where one is
+   * taken at all; a browser sends it by itself, so the request must be shown to come from the page.
+   */
+  admit(request: IncomingMessage, entrance: Entrance, cookie?: string): Principal | Refusal {
     const remote = addressOf(request);
     const reason = this.#placeProblem(request, entrance);
     if (reason !== undefined) return this.refuse(reason, remote);
     if (entrance.kind === "socket") return LOCAL_PRINCIPAL;
     const token = bearerToken(request);
+    if (token === undefined && cookie !== undefined) {
+      const refusal = this.checkPage(request, entrance);
+      if (refusal) return refusal;
+      const verdict = this.#options.tokens.verifyCookie(cookie);
+      return typeof verdict === "string" ? this.refuse(`${verdict}_token`, remote) : verdict;
+    }
     if (token === undefined) {
       return this.refuse(request.url?.includes("tng_") === true ? "token_in_query" : "no_token", remote);
     }
@@ -78,6 +93,18 @@ export class Guard {
   checkPlace(request: IncomingMessage, entrance: Entrance): Refusal | undefined {
     const reason = this.#placeProblem(request, entrance);
     return reason === undefined ? undefined : this.refuse(reason, addressOf(request));
+  }
+
+  /** For requests that only the page may make: they name our own Origin. To read, none is needed, and a foreign site is refused. */
+  checkPage(request: IncomingMessage, entrance: Entrance): Refusal | undefined {
+    const { headers, method } = request;
+    const refusal = this.checkPlace(request, entrance);
+    if (refusal) return refusal;
+    const isRead = method === "GET" && headers.upgrade === undefined;
+    if (headers.origin === undefined && !isRead) return this.refuse("no_origin", addressOf(request));
+    const site = headers["sec-fetch-site"];
+    const isOwn = site === undefined || site === "same-origin" || (isRead && site === "none");
+    return isOwn ? undefined : this.refuse("cross_site", addressOf(request));
   }
 
   /**
@@ -141,11 +168,17 @@ export class Guard {
 const STATUS: Readonly<Record<RefusalReason, number>> = {
   host: 403,
   origin: 403,
+  no_origin: 403,
+  cross_site: 403,
   no_token: 401,
   token_in_query: 401,
   unknown_token: 401,
   expired_token: 401,
   revoked_token: 401,
+  unknown_code: 401,
+  used_code: 401,
+  expired_code: 401,
+  void_code: 401,
   foreign_connection_id: 404,
   too_many_failures: 429,
   too_many_connections: 429,

@@ -47,7 +47,7 @@ const METHODS: Readonly<Record<Scope, readonly string[]>> = {
   ],
   approve: ["_tenon/question/answer"],
   tools: ["_tenon/session/set_mcp_servers", "_tenon/session/set_tools", "mcp/message", "_tenon/tool/progress"],
-  admin: ["_tenon/gateway/tokens", "_tenon/gateway/stop"],
+  admin: ["_tenon/gateway/tokens", "_tenon/gateway/page", "_tenon/gateway/stop"],
 };
 
 const SCOPE_OF = new Map(SCOPES.flatMap((scope) => METHODS[scope].map((method) => [method, scope] as const)));

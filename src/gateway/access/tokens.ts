@@ -12,6 +12,8 @@ import type { ListedToken, Scope } from "../protocol.js";
 import { isAccountName, type Principal, SCOPES } from "./principal.js";
 
 const PREFIX = "tng_";
+/** Of the cookie of a device: no cookie is taken as a token, and no token as a cookie. */
+const DEVICE_PREFIX = "tnd_";
 
 export interface NewToken {
   readonly name: string;
@@ -19,6 +21,12 @@ export interface NewToken {
   /** Besides `read`, which every token has. */
   readonly scopes?: readonly Scope[];
   /** Undefined: 90 days. Infinity: never. */
+  readonly expiresInMs?: number;
+}
+
+/** A browser that was let in: by a pairing code, or by a token, with whose end it ends. */
+export interface NewDevice extends Required<Pick<NewToken, "name" | "account" | "scopes">> {
+  readonly parent?: string;
   readonly expiresInMs?: number;
 }
 
@@ -61,19 +69,37 @@ export class TokenFile {
     };
     await this.change((tokens) => {
       const current = tokens.filter((one) => !isLongOver(one, nowMs));
-      if (current.some((one) => one.name === name && isGood(one, nowMs))) {
+      if (current.some((one) => one.name === name && !one.isDevice && isGood(one, nowMs))) {
         throw new TenonError("usage.invalid", `there is a token "${name}" already`, {
           hint: `Choose another name, or revoke it first: tenon gateway token revoke ${name}`,
         });
       }
-      if (current.length >= GATEWAY_LIMITS.tokens.max) {
-        throw new TenonError("usage.invalid", `there are ${current.length} tokens, which is the most there may be`, {
-          hint: "Revoke those that nobody uses: tenon gateway token list shows when each was used last.",
-        });
-      }
-      return [...current, made];
+      return withRoom(current, made);
     });
     return { token, listed: listed(made) };
+  }
+
+  /** `cookie` goes to the browser and is kept nowhere. Of the log-ins by one token the oldest gives way to one too many. */
+  async createDevice(given: NewDevice): Promise<{ readonly cookie: string; readonly listed: ListedToken }> {
+    const { name, account, scopes, parent, expiresInMs = GATEWAY_LIMITS.tokens.expireMs } = given;
+    const cookie = DEVICE_PREFIX + Buffer.from(this.#world.randomBytes(32)).toString("base64url");
+    const nowMs = this.#world.now();
+    const made: KeptToken = {
+      id: Buffer.from(this.#world.randomBytes(6)).toString("hex"),
+      ...{ name, account, scopes: SCOPES.filter((scope) => scope === "read" || scopes.includes(scope)) },
+      ...{ createdAt: nowMs, expiresAt: nowMs + expiresInMs, isDevice: true, hash: hashOf(cookie) },
+      ...defined({ parent }),
+    };
+    await this.change((tokens) => {
+      const current = tokens.filter((one) => !isLongOver(one, nowMs));
+      const siblings = current.filter((one) => parent !== undefined && one.parent === parent && isGood(one, nowMs));
+      const surplus = siblings.slice(0, Math.max(0, siblings.length - GATEWAY_LIMITS.page.loginsPerToken + 1));
+      return withRoom(
+        current.filter((one) => !surplus.includes(one)),
+        made,
+      );
+    });
+    return { cookie, listed: listed(made) };
   }
 
   /** By id, or by name where one good token has it. Undefined: there is none, or it is revoked already. */
@@ -125,12 +151,22 @@ export class TokenFile {
   }
 }
 
+function withRoom(tokens: readonly KeptToken[], made: KeptToken): readonly KeptToken[] {
+  if (tokens.length < GATEWAY_LIMITS.tokens.max) return [...tokens, made];
+  throw new TenonError("usage.invalid", `there are ${tokens.length} tokens, which is the most there may be`, {
+    hint: "Revoke those that nobody uses: tenon gateway token list shows when each was used last.",
+  });
+}
+
+export function isTokenName(text: string): boolean {
+  return /^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,63}$/u.test(text);
+}
+
 function checkNew(name: string, account: string, expiresInMs: number): void {
   const fail = (what: string): never => {
     throw new TenonError("usage.invalid", what, { hint: "" });
   };
-  if (!/^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,63}$/u.test(name))
-    fail("the name of a token has 1 to 64 letters, digits, spaces or ._@-");
+  if (!isTokenName(name)) fail("the name of a token has 1 to 64 letters, digits, spaces or ._@-");
   if (!isAccountName(account)) fail("an account has 1 to 64 characters out of a-z, 0-9 and ._-");
   if (!(expiresInMs > 0)) fail("a token must be good for more than no time");
 }
@@ -155,8 +191,13 @@ function keptToken(raw: JsonObject): KeptToken | undefined {
     scopes: SCOPES.filter((scope) => scopes.includes(scope)),
     createdAt,
     hash,
+    ...defined({ isDevice: raw["isDevice"] === true ? true : undefined, parent: textOf(raw["parent"]) }),
     ...defined({ expiresAt: time("expiresAt"), lastUsedAt: time("lastUsedAt"), revokedAt: time("revokedAt") }),
   };
+}
+
+function textOf(value: JsonValue | undefined): string | undefined {
+  return typeof value === "string" ? value : undefined;
 }
 
 function listed({ hash: _secret, ...rest }: KeptToken): ListedToken {
@@ -183,6 +224,7 @@ export class LiveTokens implements AsyncDisposable {
   readonly #watch: Watch;
   readonly #used = new Map<string, number>();
   #byHash: ReadonlyMap<string, KeptToken> = new Map();
+  #byId: ReadonlyMap<string, KeptToken> = new Map();
   #onGone: (tokenId: string) => void = () => {};
   #reading: Promise<void> | undefined;
   #isStale = false;
@@ -208,17 +250,29 @@ export class LiveTokens implements AsyncDisposable {
 
   /** A lookup by hash: how long it takes says nothing about the tokens there are. */
   verify(token: string): TokenVerdict {
-    const found = token.startsWith(PREFIX) ? this.#byHash.get(hashOf(token)) : undefined;
-    if (!found) return "unknown";
-    if (found.revokedAt !== undefined) return "revoked";
+    return this.#verify(token, PREFIX);
+  }
+
+  /** Of a device. One that was let in by a token is as good as that token. */
+  verifyCookie(cookie: string): TokenVerdict {
+    return this.#verify(cookie, DEVICE_PREFIX);
+  }
+
+  #verify(secret: string, prefix: string): TokenVerdict {
+    const found = secret.startsWith(prefix) ? this.#byHash.get(hashOf(secret)) : undefined;
+    if (!found || (found.isDevice === true) !== (prefix === DEVICE_PREFIX)) return "unknown";
+    const parent = found.parent === undefined ? found : this.#byId.get(found.parent);
+    if (!parent || parent.revokedAt !== undefined || found.revokedAt !== undefined) return "revoked";
     const nowMs = this.#world.now();
-    if (!isGood(found, nowMs)) return "expired";
-    this.#used.set(found.id, nowMs);
+    if (!isGood(found, nowMs) || !isGood(parent, nowMs)) return "expired";
+    for (const { id } of [found, parent]) this.#used.set(id, nowMs);
     this.#writing ??= this.#world.after(GATEWAY_LIMITS.tokens.usedEveryMs, () => {
       this.#writing = undefined;
       handled(this.#writeUsed(), this.#world.log, "write the last use of tokens");
     });
-    const { account, scopes, name, id, expiresAt } = found;
+    const { account, scopes, name, id } = found;
+    const ends = [found.expiresAt, parent.expiresAt].filter((end) => end !== undefined);
+    const expiresAt = ends.length === 0 ? undefined : Math.min(...ends);
     return { account, scopes: new Set(scopes), name, tokenId: id, isLocal: false, ...defined({ expiresAt }) };
   }
 
@@ -238,13 +292,17 @@ export class LiveTokens implements AsyncDisposable {
         this.#world.log.error("gateway.tokens_unreadable", { path: this.file.path, error: messageOf(error) });
         return [];
       });
-      const before = this.#byHash;
+      const before = [...this.#byId.values()].filter((token) => this.#isThere(token));
       this.#byHash = new Map(tokens.map((token) => [token.hash, token]));
-      for (const { id, hash, revokedAt } of before.values()) {
-        const now = this.#byHash.get(hash);
-        if (revokedAt === undefined && (now === undefined || now.revokedAt !== undefined)) this.#onGone(id);
-      }
+      this.#byId = new Map(tokens.map((token) => [token.id, token]));
+      for (const token of before) if (!this.#isThere(token)) this.#onGone(token.id);
     }
+  }
+
+  /** Neither revoked nor removed, and the token it came by likewise. */
+  #isThere({ id, hash, parent }: KeptToken): boolean {
+    const isKept = (one: KeptToken | undefined) => one !== undefined && one.revokedAt === undefined;
+    return isKept(this.#byHash.get(hash)) && isKept(this.#byId.get(parent ?? id));
   }
 
   async #writeUsed(): Promise<void> {

@@ -6,16 +6,18 @@ import { contained, handled } from "../../base/async/scope.js";
 import { orFail } from "../../base/errors.js";
 import { isLoopbackHost } from "../../base/io/net-policy.js";
 import { defined } from "../../base/json/defined.js";
-import type { ServedPlace, ServeHandlers, Timer, World } from "../../base/ports/world.js";
+import type { ServeHandlers, Timer, World } from "../../base/ports/world.js";
 import { AuditLog } from "../access/audit.js";
 import { addressOf, type Entrance, Guard, isRefusal, type Refusal } from "../access/guard.js";
+import { PairingCodes } from "../access/pairing.js";
 import { ClientKeys, type Principal } from "../access/principal.js";
 import { LiveTokens, TokenFile } from "../access/tokens.js";
 import { GATEWAY_LIMITS } from "../limits.js";
 import { type ClientStream, type ConnectionAbout, SocketStream } from "./client-stream.js";
 import { answer, HttpClients } from "./http-clients.js";
-import { type ListenAt, preparePlace } from "./listen.js";
+import { type ListenAt, type ListeningPlace, preparePlace } from "./listen.js";
 import { type GatewayFigures, GatewayMetrics } from "./metrics.js";
+import { cookieOf, PageRoutes } from "./page-routes.js";
 import { ConnectionRequests, RequestBudgets } from "./requests.js";
 
 /** Who may come in, and what is written down about it. */
@@ -23,6 +25,7 @@ export interface GatewayAccess extends AsyncDisposable {
   readonly tokens: LiveTokens;
   readonly audit: AuditLog;
   readonly clientKeys: ClientKeys;
+  readonly codes: PairingCodes;
 }
 
 export async function openAccess(world: World, stateDir: string): Promise<GatewayAccess> {
@@ -35,7 +38,7 @@ export async function openAccess(world: World, stateDir: string): Promise<Gatewa
       await tokens[Symbol.asyncDispose]();
       await audit[Symbol.asyncDispose]();
     };
-    return { tokens, audit, clientKeys, [Symbol.asyncDispose]: close };
+    return { tokens, audit, clientKeys, codes: new PairingCodes(world), [Symbol.asyncDispose]: close };
   } catch (error) {
     await tokens[Symbol.asyncDispose]();
     throw error;
@@ -48,6 +51,8 @@ export interface GatewayServerOptions {
   readonly access: GatewayAccess;
   /** Names by which the gateway is reached besides its addresses. */
   readonly hosts?: readonly string[];
+  /** The folder with the files of the page; `/` says that there are none unless given. */
+  readonly pageFolder?: string;
   /** Called for every connection that may send messages. It ends with the stream. */
   readonly connect: (principal: Principal, stream: ClientStream, about: ConnectionAbout) => void;
   readonly figures?: () => GatewayFigures;
@@ -61,6 +66,10 @@ export interface Gateway extends AsyncDisposable {
   readonly connectionCount: number;
   /** From now on no connection is taken; those that are open stay. */
   drain(): void;
+  /** The listeners at addresses, as the page is reached. */
+  readonly entrances: readonly (Entrance & { readonly kind: "tcp" })[];
+  /** Listens at one more place. */
+  listen(at: ListenAt): Promise<void>;
 }
 
 export async function startGateway(options: GatewayServerOptions): Promise<Gateway> {
@@ -85,9 +94,10 @@ class GatewayServer implements Gateway {
   readonly #metrics: GatewayMetrics;
   readonly #budgets: RequestBudgets;
   readonly #http: HttpClients;
+  readonly #page: PageRoutes;
   readonly #webSockets: WebSocketServer;
   readonly #connections = new Set<Connection>();
-  #places: ServedPlace[] = [];
+  #places: ListeningPlace[] = [];
   #isDraining = false;
 
   constructor(options: GatewayServerOptions) {
@@ -118,6 +128,8 @@ class GatewayServer implements Gateway {
         this.#register(principal, { transport: "http", remoteAddress }, close),
       onRefused: (reason, remote) => this.#guard.refuse(reason, remote),
     });
+    const { pageFolder } = options;
+    this.#page = new PageRoutes({ world, access, guard: this.#guard, ...defined({ pageFolder }) });
     access.tokens.onGone((tokenId) => this.#closeToken(tokenId, "the token was revoked"));
   }
 
@@ -127,6 +139,19 @@ class GatewayServer implements Gateway {
 
   get connectionCount(): number {
     return this.#connections.size;
+  }
+
+  get entrances(): Gateway["entrances"] {
+    return this.#places.map(({ entrance }) => entrance).filter((entrance) => entrance.kind === "tcp");
+  }
+
+  async listen(at: ListenAt): Promise<void> {
+    const prepared = await preparePlace(this.#world, at);
+    const place = await prepared.listen((entrance) => this.#handlers(entrance));
+    this.#places.push(place);
+    if (this.#isDraining) await place[Symbol.asyncDispose](); // those that were there are closed already
+    this.#options.access.audit.write("gateway.started", { addresses: place.address });
+    handled(this.#page.ready(), this.#world.log, "read the page");
   }
 
   /** Everything is checked before anything listens. */
@@ -177,6 +202,10 @@ class GatewayServer implements Gateway {
     response.on("error", () => {}); // the client is gone
     request.on("error", () => {});
     const path = pathOf(request);
+    if (entrance.kind === "tcp" && this.#page.has(path)) {
+      const answered = this.#page.answer(request, response, { path, entrance });
+      return handled(answered, this.#world.log, "request of the page");
+    }
     const isOpen = path === "/healthz" || path === "/readyz" || (path === "/metrics" && isNear(entrance));
     if (isOpen || (path !== "/acp" && path !== "/metrics")) {
       const refusal = this.#guard.checkPlace(request, entrance);
@@ -210,7 +239,8 @@ class GatewayServer implements Gateway {
     { socket, head, entrance }: { socket: Duplex; head: Buffer; entrance: Entrance },
   ): void {
     const remote = addressOf(request);
-    const principal = this.#guard.admit(request, entrance);
+    const cookie = entrance.kind === "tcp" ? cookieOf(request, entrance) : undefined;
+    const principal = this.#guard.admit(request, entrance, cookie);
     if (isRefusal(principal)) return refuseUpgrade(socket, principal);
     if (pathOf(request) !== "/acp") return refuseUpgrade(socket, this.#guard.refuse("unknown_path", remote));
     if (this.#isDraining) return refuseUpgrade(socket, this.#guard.refuse("closing", remote));

@@ -72,7 +72,7 @@ export class HttpClients {
     const remote = addressOf(request); // it is lost with the connection
     const isAnnounced = Number(request.headers["content-length"] ?? 0) > GATEWAY_LIMITS.body.maxBytes;
     if (request.headers.expect !== undefined && !isAnnounced) response.writeContinue();
-    const body = isAnnounced ? undefined : await readBody(request);
+    const body = isAnnounced ? undefined : await readBody(request, GATEWAY_LIMITS.body.maxBytes);
     if (body === undefined) {
       this.#options.onRefused("body_too_large", remote);
       return answer(response, 413, `A body has at most ${GATEWAY_LIMITS.body.maxBytes} bytes`);
@@ -241,7 +241,7 @@ function isSame(one: Principal | undefined, other: Principal): boolean {
 }
 
 /** Undefined when it is longer than allowed; what there is of it when the client is gone, which nobody answers any more. */
-async function readBody(request: IncomingMessage): Promise<string | undefined> {
+export async function readBody(request: IncomingMessage, maxBytes: number): Promise<string | undefined> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   try {
@@ -249,7 +249,7 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
     for await (const chunk of request.iterator({ destroyOnReturn: false })) {
       if (!(chunk instanceof Uint8Array)) continue;
       bytes += chunk.length;
-      if (bytes > GATEWAY_LIMITS.body.maxBytes) return undefined;
+      if (bytes > maxBytes) return undefined;
       chunks.push(chunk);
     }
   } catch {

@@ -23,9 +23,14 @@ export type ListenAt =
       readonly isInsecure?: boolean;
     };
 
+/** How a place is reached belongs to it. */
+export interface ListeningPlace extends ServedPlace {
+  readonly entrance: Entrance;
+}
+
 /** A place that was checked, and where nothing listens yet. */
 export interface PreparedPlace {
-  listen(handlers: (entrance: Entrance) => ServeHandlers): Promise<ServedPlace>;
+  listen(handlers: (entrance: Entrance) => ServeHandlers): Promise<ListeningPlace>;
   /** Where it will not be listened at after all. */
   release(): Promise<void>;
 }
@@ -64,7 +69,8 @@ async function prepareAddress(world: World, at: ListenAt & { readonly kind: "tcp
       };
       const place = await orFail("gateway.not_started", `cannot listen at ${host}:${port}`, world.serve(options, late));
       entrance = { ...entrance, port: place.port };
-      return place;
+      const { address } = place;
+      return { address, port: place.port, entrance, [Symbol.asyncDispose]: () => place[Symbol.asyncDispose]() };
     },
   };
 }
@@ -136,9 +142,10 @@ async function listenAtSocket(
   world: World,
   path: string,
   { lock, handlers }: { lock: FileLock; handlers: (entrance: Entrance) => ServeHandlers },
-): Promise<ServedPlace> {
+): Promise<ListeningPlace> {
   const options = { ...BOUNDS, place: { path } };
-  const serving = world.serve(options, handlers({ kind: "socket" }));
+  const entrance: Entrance = { kind: "socket" };
+  const serving = world.serve(options, handlers(entrance));
   const place = await orFail("gateway.not_started", `cannot listen at ${path}`, serving).catch(
     async (error: unknown) => {
       await lock.release();
@@ -148,6 +155,7 @@ async function listenAtSocket(
   return {
     address: place.address,
     port: 0,
+    entrance,
     [Symbol.asyncDispose]: async () => {
       await place[Symbol.asyncDispose]();
       await lock.release();

@@ -6,9 +6,11 @@ import type { JsonObject } from "../../base/json/json.js";
 import { VERSION } from "../../base/version.js";
 import type { Session } from "../../session/index.js";
 import type { AuditLog } from "../access/audit.js";
+import type { PairingCodes } from "../access/pairing.js";
 import { type Principal, SCOPES } from "../access/principal.js";
-import type { TokenFile } from "../access/tokens.js";
-import type { GatewayChange, GatewayStatus, Scope, TokensAnswer, WireSessionState } from "../protocol.js";
+import { isTokenName, type TokenFile } from "../access/tokens.js";
+import { GATEWAY_LIMITS } from "../limits.js";
+import type { GatewayChange, GatewayStatus, PageAnswer, Scope, TokensAnswer, WireSessionState } from "../protocol.js";
 import { seenQuestions } from "./joined-session.js";
 import type { SharedSessions } from "./shared-sessions.js";
 
@@ -18,10 +20,19 @@ export interface GatewayMethodsOptions {
   readonly tokens: TokenFile;
   readonly audit: Pick<AuditLog, "write">;
   readonly node: string;
+  readonly codes: PairingCodes;
+  /** Where the page is, for a browser of this machine or of another. */
+  readonly pageAddress: (from: "here" | "elsewhere") => Promise<PageAddress>;
   /** For administrators. */
   readonly details: () => Pick<GatewayStatus, "pid" | "startedAt" | "listen" | "roots" | "rssBytes">;
   /** Turns that run get this long. */
   stop(drainMs?: number): void;
+}
+
+export interface PageAddress {
+  readonly url: string;
+  /** Only browsers of this machine reach it. */
+  readonly isNear: boolean;
 }
 
 /** Scopes were checked before anything comes here. */
@@ -30,6 +41,7 @@ export class GatewayMethods {
     "_tenon/gateway/status": () => this.#status(),
     "_tenon/gateway/watch": (_, notify) => this.#watch(notify),
     "_tenon/gateway/tokens": (params) => this.#changeTokens(params),
+    "_tenon/gateway/page": (params) => this.#page(params),
     "_tenon/gateway/stop": (params) => this.#stop(params),
   };
   readonly #options: GatewayMethodsOptions;
@@ -99,6 +111,34 @@ export class GatewayMethods {
     }
   }
 
+  /** A link to the page with a code in its fragment, which no server and no log ever sees. */
+  async #page(params: JsonObject): Promise<PageAnswer> {
+    const { principal, codes, audit, pageAddress, sessions } = this.#options;
+    const { sessionId, scopes = DEFAULT_SCOPES, name, from = "here" } = params;
+    if (from !== "here" && from !== "elsewhere") throw invalid('from must be "here" or "elsewhere"');
+    if (name !== undefined && (typeof name !== "string" || !isTokenName(name))) {
+      throw invalid("the name of a device has 1 to 64 letters, digits, spaces or ._@-");
+    }
+    if (!Array.isArray(scopes) || !scopes.every(isScope)) throw invalid(`scopes must be among ${SCOPES.join(", ")}`);
+    const granted = scopes.filter(isScope);
+    const missing = granted.find((scope) => !principal.scopes.has(scope));
+    if (missing !== undefined) {
+      throw new TenonError("access.denied", `the scope "${missing}" cannot be given by a client that does not have it`);
+    }
+    const { account } = principal;
+    const isThere = async (id: string) => sessions.find(account, id) ?? (await sessions.store(account).has(id));
+    if (sessionId !== undefined && (typeof sessionId !== "string" || !(await isThere(sessionId)))) {
+      throw new TenonError("session.not_found", `there is no session ${JSON.stringify(sessionId)}`);
+    }
+    const { url, isNear } = await pageAddress(from);
+    const expiresInMs = from === "here" ? GATEWAY_LIMITS.page.inspectMs : GATEWAY_LIMITS.tokens.expireMs;
+    const code = codes.create({ account, scopes: granted, expiresInMs, ...defined({ name }) });
+    audit.write("code.created", { account, by: principal.tokenId ?? principal.name, scopes: granted.join(",") });
+    const session = sessionId === undefined ? "" : `&session=${encodeURIComponent(sessionId)}`;
+    const goodMs = GATEWAY_LIMITS.page.codes.goodMs;
+    return { url: `${url}#pair=${code}${session}`, expiresAt: sessions.world.now() + goodMs, isNear };
+  }
+
   #stop({ drainMs }: JsonObject): object {
     if (drainMs !== undefined && (typeof drainMs !== "number" || !(drainMs >= 0))) {
       throw new TenonError("session.invalid_request", "drainMs must be a number of milliseconds");
@@ -108,13 +148,22 @@ export class GatewayMethods {
   }
 }
 
+const DEFAULT_SCOPES = ["read", "prompt", "approve"];
+
+function isScope(one: unknown): one is Scope {
+  return SCOPES.some((scope) => scope === one);
+}
+
+function invalid(words: string): TenonError {
+  return new TenonError("session.invalid_request", words);
+}
+
 function readNewToken({ name, account, scopes, expiresInMs }: JsonObject): Parameters<TokenFile["create"]>[0] {
-  const isScope = (one: unknown): one is Scope => SCOPES.some((scope) => scope === one);
-  const invalid = (what: string) => new TenonError("session.invalid_request", `${what} of a new token is malformed`);
-  if (typeof name !== "string") throw invalid("the name");
-  if (account !== undefined && typeof account !== "string") throw invalid("the account");
-  if (scopes !== undefined && !(Array.isArray(scopes) && scopes.every(isScope))) throw invalid("the list of scopes");
-  if (expiresInMs !== undefined && typeof expiresInMs !== "number") throw invalid("expiresInMs");
+  const malformed = (what: string) => invalid(`${what} of a new token is malformed`);
+  if (typeof name !== "string") throw malformed("the name");
+  if (account !== undefined && typeof account !== "string") throw malformed("the account");
+  if (scopes !== undefined && !(Array.isArray(scopes) && scopes.every(isScope))) throw malformed("the list of scopes");
+  if (expiresInMs !== undefined && typeof expiresInMs !== "number") throw malformed("expiresInMs");
   return {
     name,
     ...defined({ account, scopes: Array.isArray(scopes) ? scopes.filter(isScope) : undefined, expiresInMs }),

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { SessionHandle } from "../../acp/index.js";
 import { SessionHost } from "../../session/index.js";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
+import { PairingCodes } from "../access/pairing.js";
 import { ClientKeys, LOCAL_PRINCIPAL, type Principal } from "../access/principal.js";
 import { TokenFile } from "../access/tokens.js";
 import { GATEWAY_LIMITS } from "../limits.js";
@@ -81,6 +82,8 @@ class House implements AsyncDisposable {
     const methods = new GatewayMethods({
       ...{ sessions, principal, audit, node: "n" },
       tokens: new TokenFile(world, STATE),
+      codes: new PairingCodes(world),
+      pageAddress: async () => ({ url: "http://127.0.0.1:7000/", isNear: true }),
       details: () => ({ pid: 1 }),
       stop: () => {},
     });

@@ -354,7 +354,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     run: async (target, from) => {
       const headers = bearer(await target.token());
       await isRefused(WireClient.open(url(target, "/acp/../etc/passwd"), headers, from), 404);
-      for (const path of ["/", "/acp/", "//acp", "/..%2f..%2fetc/passwd", "/healthz/../metrics"])
+      for (const path of ["/acp/", "//acp", "/assets/../etc/passwd", "/..%2f..%2fetc/passwd", "/healthz/../metrics"])
         assert.equal((await send(target, { path, headers, from })).status, 404);
       assert.equal((await send(target, { path: "/acp", method: "PUT", headers, from })).status, 405);
     },

@@ -1,6 +1,7 @@
 // `tenon gateway run`: sessions that live by themselves, for any number of clients, until it is stopped.
-import { hostname } from "node:os";
+import { hostname, networkInterfaces } from "node:os";
 import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { defined } from "../../../base/json/defined.js";
 import type { Timer, World } from "../../../base/ports/world.js";
 import { loadConfig, notifyTargets, problemText, tenonPaths } from "../../../config/index.js";
@@ -63,6 +64,8 @@ export const runGatewayRun: Run<RunValues> = async ({ values }, context) => {
     ...{ world, stateDir, roots, host: hostname() },
     listen: placesOf(values, context, gatewaySocketPath(world, stateDir)),
     ...defined({ hosts: values.host }),
+    pageFolder: fileURLToPath(PAGE_FOLDER),
+    ownAddresses,
     openRuntime: runtimeOpener(world, defined({ model: values.model, mcpConfig })),
     notify: () => notifySettings(world, stateDir),
     onStop: (graceMs) => stop(graceMs ?? drainMs, EXIT.done),
@@ -80,6 +83,16 @@ export const runGatewayRun: Run<RunValues> = async ({ values }, context) => {
   if (values.listen !== undefined) await tellOfTokens(world, stateDir, context);
   await new Promise(() => {}); // until a signal, a client or idleness stops it
 };
+
+/** Beside the chunk that this module becomes a part of. */
+const PAGE_FOLDER = new URL("../page/", import.meta.url);
+
+/** Of the networks of this machine: those of version 4 first, since they are short enough to type. */
+function ownAddresses(): readonly string[] {
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  const reached = all.filter(({ internal, address }) => !internal && !address.startsWith("fe80:"));
+  return ["IPv4", "IPv6"].flatMap((family) => reached.filter((one) => one.family === family).map((one) => one.address));
+}
 
 /** As the user's configuration has them now; what cannot be had is logged. */
 async function notifySettings(world: World, stateDir: string): Promise<NotifySettings> {
