@@ -233,9 +233,18 @@ const RULES: readonly (readonly [string, Rule])[] = [
         { kind: "error", turn: 1, code: "internal", message: "m" },
         { kind: "queued", promptId: "q", by, content },
       );
+      const environment = { model: "test/one" };
+      await left("with-environment", { ...asked, environment });
+      await left("waits-with-environment", { kind: "queued", promptId: "q", by, content, environment });
       const { store } = place.process();
       const found = await store.unfinished(0);
-      expect(found.map(({ id }) => id).sort()).toEqual(["open", "waits"]);
+      const inOrder = found.toSorted((one, other) => (one.id < other.id ? -1 : 1));
+      expect(inOrder.map((one) => [one.id, one.environment])).toEqual([
+        ["open", undefined],
+        ["waits", undefined],
+        ["waits-with-environment", environment],
+        ["with-environment", environment],
+      ]);
       expect(await store.unfinished(Number.MAX_SAFE_INTEGER)).toEqual([]);
     },
   ],

@@ -46,7 +46,7 @@ export const GATEWAY_LIMITS = {
   /**
    * Sessions in memory: of all accounts, and of one; clients of one. A session rests after this long without clients and work,
    * and the runtime of a directory after its last session. Turns of a gateway that is gone are continued if they are not older,
-   * after waiting a moment for their clients and their environment. A stop waits this long for turns.
+   * after waiting a moment for their clients: longer for those that had the environment of one. A stop waits this long for turns.
    */
   sessions: {
     inAll: 1_000,
@@ -56,6 +56,7 @@ export const GATEWAY_LIMITS = {
     runtimeIdleMs: 600_000,
     continueWithinMs: 86_400_000,
     awaitClientMs: 2_000,
+    awaitEnvironmentMs: 60_000,
     drainMs: 30_000,
     /** For calls that were sent, of a turn that is left to the next gateway. */
     drainCallsMs: 2_000,

@@ -42,6 +42,9 @@ export interface RunGatewayOptions {
   onStop(drainMs?: number): void;
 }
 
+/** Of the end of a WebSocket: connect again. */
+const SERVICE_RESTART = 1012;
+
 type Agent = Awaited<ReturnType<typeof loadAgent>>;
 
 export class RunningGateway implements AsyncDisposable {
@@ -123,7 +126,8 @@ export class RunningGateway implements AsyncDisposable {
         details: () => this.#details(),
         stop: (drainMs) => this.#options.onStop(drainMs),
       });
-      const access = new ClientAccess({ sessions, principal, keys, audit, roots, node, host, methods });
+      const reconnect = () => stream.close("a session moved: connect again", SERVICE_RESTART);
+      const access = new ClientAccess({ sessions, principal, keys, audit, roots, node, host, methods, reconnect });
       const agent = this.#createAgent({
         access,
         send: (message) => stream.send(message),

@@ -23,6 +23,7 @@ export {
   lazyModel,
   loadModel,
   type ModelSettings,
+  OFFLINE_MODEL_ID,
   PROVIDERS,
   resolveModelId,
 } from "./providers/providers.js";

@@ -9,6 +9,7 @@ import { LIMITS } from "../base/limits.js";
 import type { World } from "../base/ports/world.js";
 import { SharedConfigs, sharedSecrets } from "../config/index.js";
 import { ServerPool } from "../mcp/index.js";
+import { OFFLINE_MODEL_ID } from "../models/index.js";
 import { type Continuation, continuationOf } from "./conversation/continuation.js";
 import type { SessionEvent } from "./events.js";
 import { History, type RestoredTask } from "./journal/history.js";
@@ -25,6 +26,8 @@ import type {
   SessionStore,
 } from "./store/session-store.js";
 import { MeaningSearch } from "./tools/meaning.js";
+
+const NO_KEY = "there is no key of a model provider";
 
 /** Servers and directories are those of now: nothing of them is taken over from before. */
 export type StoredRequest = NewSession & { readonly id: string };
@@ -147,6 +150,14 @@ export class SessionHost implements AsyncDisposable {
   get modelProblem(): TenonError | undefined {
     const { model, models } = this.#options;
     return models?.problemOf(model.id);
+  }
+
+  /** Why a turn that was begun with this model, or any turn, cannot be answered here: neither it nor the host's own is to be had. */
+  problemOf(begunWith?: string): TenonError | undefined {
+    const { model, models } = this.#options;
+    const isOffline = model.id === OFFLINE_MODEL_ID;
+    const own = isOffline ? new TenonError("model.unauthorized", NO_KEY) : models?.problemOf(model.id);
+    return own && (begunWith === undefined ? own : models?.problemOf(begunWith));
   }
 
   /** Closes it if it is open here, and removes all there is of it. One that is not there is no error. */

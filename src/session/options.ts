@@ -105,6 +105,8 @@ export interface NewSession extends Partial<GivenServers> {
   readonly id?: string;
   /** What its client finds it by. */
   readonly label?: string;
+  /** The environment of the host is that of a client: its journal says so with each prompt, and names no variable. */
+  readonly hasClientEnvironment?: boolean;
   /** Its id was given out before it could be opened, and its journal has been begun. */
   readonly isPromised?: boolean;
 }

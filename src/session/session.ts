@@ -140,6 +140,7 @@ export class Session implements AsyncDisposable {
       maxQueued: options.maxQueuedPrompts ?? 0,
       ...defined({ restored: history?.restored }),
       model: () => this.#settings.model.id,
+      hasClientEnvironment: options.hasClientEnvironment ?? false,
       run: (work, signal) => this.#answering.run(work, signal),
       onChange: (ended) => this.#changed(defined({ ended })),
       onEnd: () => this.#configuration?.turnEnds(),
@@ -284,9 +285,9 @@ export class Session implements AsyncDisposable {
     return await this.#unlessDrained(this.#turns.run(content, about, signal));
   }
 
-  /** Whether a turn that another process began waits for `continueOpenTurn`. */
-  get hasOpenTurn(): boolean {
-    return this.#continuation !== undefined;
+  /** What another process began and `continueOpenTurn` goes on with; with the environment it was begun in. */
+  get unfinished(): Pick<GoingOn, "environment"> | undefined {
+    return this.#continuation ?? this.#turns.stalled;
   }
 
   /**
@@ -350,6 +351,10 @@ export class Session implements AsyncDisposable {
    */
   cancel(by?: ClientName): void {
     if (!this.#turns.cancel(by)) this.#conversation.tasks.cancel();
+    // A turn that nobody goes on with comes to its end all the same.
+    else if (this.#continuation && this.#turns.isCancelled === true) {
+      this.continueOpenTurn().catch(() => {}); // its record says how it ended
+    }
   }
 
   /** Cancels the turn but for tasks that go on at their server, ends every server's process tree, closes the journal. */
@@ -426,7 +431,8 @@ export class Session implements AsyncDisposable {
   /** Who is there, what runs, or a question has changed. */
   #changed(what: Pick<SessionInfo, "question" | "ended"> = {}): void {
     const { running, queued } = this.#turns;
-    this.#state = this.#clients.questions.count > 0 ? "waiting" : running ? "running" : "idle";
+    const isWaiting = this.#clients.questions.count > 0 || this.#continuation !== undefined;
+    this.#state = isWaiting ? "waiting" : running ? "running" : "idle";
     const { promptId, by } = running ?? {};
     const about = { state: this.state, queued: queued.length, clients: this.#clients.list };
     const info: SessionInfo = { ...about, ...defined({ promptId, by }), ...what };

@@ -24,6 +24,23 @@ const NEVER: ReadonlySet<string> = new Set(["TENON_GATEWAY_TOKEN", "XDG_SESSION_
 /** `${NAME}`, `${env:NAME}`, `${NAME:-default}`, `{env:NAME}`, and names in lists such as those of `commands`. */
 const REFERENCE = /\$\{(?:env:)?([A-Za-z_]\w*)(?::-[^}]*)?\}|\{env:([A-Za-z_]\w*)\}|"([A-Za-z_]\w*)"/gu;
 
+/**
+ * What a local gateway is started with: variables of the machine and its user, which every translator has. Keys, proxies and the
+ * like are each client's own.
+ */
+const OF_THE_MACHINE: ReadonlySet<string> = new Set(
+  [
+    "PATH HOME USER LOGNAME SHELL TMPDIR TZ LANG LANGUAGE __CF_USER_TEXT_ENCODING DBUS_SESSION_BUS_ADDRESS",
+    "NODE_OPTIONS NODE_EXTRA_CA_CERTS NODE_USE_SYSTEM_CA SSL_CERT_FILE SSL_CERT_DIR",
+    "TENON_HOME TENON_KEYRING TENON_LOG TENON_LOG_FILE",
+  ].flatMap((names) => names.split(" ")),
+);
+
+export function gatewayEnvironment(env: World["env"]): Record<string, string> {
+  const isNeeded = (name: string) => OF_THE_MACHINE.has(name) || /^(LC|XDG)_/u.test(name);
+  return chosen(env, (name) => isNeeded(name) && !NEVER.has(name));
+}
+
 /** `directories`: of the sessions. Never rejects: a file that cannot be read names nothing. */
 export async function sessionEnvironment(
   world: Pick<World, "env" | "files" | "log">,
@@ -37,9 +54,13 @@ export async function sessionEnvironment(
   const named = new Set((await Promise.all([configFile, ...files].map((path) => namesIn(world, path)))).flat());
   const isNeeded = (name: string) =>
     !NEVER.has(name) && (NAMES.has(name) || named.has(name) || PREFIXES.some((prefix) => name.startsWith(prefix)));
+  return chosen(world.env, isNeeded);
+}
+
+function chosen(from: World["env"], isNeeded: (name: string) => boolean): Record<string, string> {
   const env: Record<string, string> = {};
   // Exported shell functions start with "()": they are code, not values.
-  for (const [name, value] of Object.entries(world.env))
+  for (const [name, value] of Object.entries(from))
     if (value !== undefined && isNeeded(name) && !value.startsWith("()")) env[name] = value;
   return env;
 }

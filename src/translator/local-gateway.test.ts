@@ -9,7 +9,7 @@ import { WebSocketRefusal } from "../base/ports/web-socket.js";
 import { gatewaySocketPath } from "../gateway/index.js";
 import { closeListener, listenOnLoopback } from "../testing/index.js";
 import { nodeWorld, openWebSocket, stderrLog } from "../world/index.js";
-import { sessionEnvironment } from "./environment.js";
+import { gatewayEnvironment, sessionEnvironment } from "./environment.js";
 import { isOlder, localGateway } from "./local-gateway.js";
 import { checkGatewayUrl, remoteLink } from "./target.js";
 import { Translator } from "./translator.js";
@@ -198,6 +198,8 @@ test("sessions get the variables they need, those the configuration names, and n
   expect(Object.keys(await sessionEnvironment(world, [project])).sort()).toEqual(
     [...names, ...named, "TENON_HOME"].sort(),
   );
+  const ofMachine = ["PATH", "LC_TIME", "NODE_EXTRA_CA_CERTS", "TENON_HOME"];
+  expect(Object.keys(gatewayEnvironment(world.env)).sort()).toEqual(ofMachine.sort());
   const elsewhere = await sessionEnvironment(world, [join(home, "none")]);
   expect(Object.keys(elsewhere).sort()).toEqual([...names, "USER_NAMED", "LISTED", "TENON_HOME"].sort());
 });

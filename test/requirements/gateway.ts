@@ -261,4 +261,26 @@ export const GATEWAY_REQUIREMENTS = [
     id: "G505",
     text: "clients that join, prompt, are cut off and leave, thousands of them, leave no open file, no process and no memory behind",
   },
+  // G550 to G559: the environment of the local gateway, and of turns that it continues.
+  {
+    id: "G550",
+    text: "a gateway that a translator starts has variables of the machine only: no key and no other variable of that client is seen by sessions of others",
+  },
+  {
+    id: "G551",
+    text: "a turn that was begun in a client's environment is marked so in the journal, without any variable, and goes on when a client brings its environment",
+  },
+  {
+    id: "G552",
+    text: "without its client it goes on after a minute in the gateway's own environment; others after a moment",
+  },
+  {
+    id: "G553",
+    text: "where the model has no key the turn stays open, in the state waiting and with the reason, until a client brings one",
+  },
+  {
+    id: "G554",
+    text: "a session whose turn waits for a client rests, does not keep the gateway up, and can be cancelled",
+  },
+  { id: "G555", text: "a session that was opened without a model is opened anew for the first client that brings one" },
 ] as const;

@@ -16,6 +16,7 @@ import {
 } from "../../src/testing/index.js";
 import { ScriptedGateway } from "../scripted-gateway.js";
 import { cleanEnv, startTenon, TemporaryFolder } from "./agent.js";
+import { WireClient } from "./gateway/wire-client.js";
 import { agentNode, TENON } from "./peers.js";
 import { type CommandResult, runCommand } from "./run-command.js";
 import { scenario } from "./scenario.js";
@@ -197,6 +198,41 @@ scenario(["G405"], "each client's sessions have its environment, and nothing of 
     expect(readFileSync(file, "utf8"), file).not.toMatch(/canary-(one|two)-7391/u);
   }
 });
+
+scenario(
+  ["G550"],
+  "keys and variables of the editor that starts the gateway are not those of other clients",
+  async () => {
+    await using home = new Home();
+    using seen = new TemporaryFolder();
+    const recordFile = `${seen.path}/\${NAME:-nobody}-\${CANARY:-none}`;
+    const { command, args, env } = scriptedServer({ tools: [echoTool()], recordFile });
+    writeFileSync(join(home.path, "config.json"), JSON.stringify({ mcpServers: { s: { command, args, env } } }));
+    const secrets = {
+      CANARY: "canary-4417",
+      ANTHROPIC_API_KEY: "sk-canary-4417",
+      HTTPS_PROXY: "http://canary-4417:1",
+    };
+    await using one = await home.editor({ env: { ...secrets, NAME: "one" } });
+    const first = await one.newSession({ cwd: home.path });
+    await one.waitForUpdate(first.sessionId, () => readdirSync(seen.path).includes("one-canary-4417"));
+    const { pid = 0 } = await home.status();
+    expect(readFileSync(`/proc/${pid}/environ`, "utf8")).not.toContain("canary-4417");
+    await using two = await home.editor({ env: { NAME: "two" } });
+    const second = await two.newSession({ cwd: home.path });
+    await two.prompt(second.sessionId, "hello there");
+    expect(two.text(second.sessionId)).toContain("offline model");
+    const wire = await WireClient.open(`ws+unix:${home.socketPath}:/acp`);
+    await wire.initialize();
+    const { result } = await wire.request("session/new", { cwd: home.path, mcpServers: [] });
+    expect(JSON.stringify(result)).toContain('"currentValue":"offline/operator"');
+    const prompt = [{ type: "text", text: "hello there" }];
+    await wire.request("session/prompt", { sessionId: result?.["sessionId"], prompt });
+    await wire.close();
+    expect(readdirSync(seen.path).toSorted()).toEqual(["nobody-none", "one-canary-4417", "two-none"]);
+  },
+  { platform: "linux" },
+);
 
 function filesIn(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true, recursive: true }).flatMap((entry) =>

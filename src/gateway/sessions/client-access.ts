@@ -35,6 +35,8 @@ export interface ClientAccessOptions {
   /** Of the machine: two gateways with the same have the same files. */
   readonly host: string;
   readonly methods: GatewayMethods;
+  /** Ends the connection in a way after which a client connects again. */
+  reconnect(): void;
 }
 
 export class ClientAccess implements SessionAccess {
@@ -195,13 +197,14 @@ export class ClientAccess implements SessionAccess {
   }
 
   /** Lowered to what the scopes allow. */
-  #roleOf({ role, unattended }: JsonObject): Pick<JoinedClient, "role" | "may" | "isUnattended" | "sharesPlace"> {
+  #roleOf({ role, unattended }: JsonObject): Omit<JoinedClient, "client" | "name"> {
     const { scopes, isLocal } = this.#options.principal;
     const mayControl = scopes.has("prompt") || scopes.has("approve");
     const given: ClientRole = role === "observer" || !mayControl ? "observer" : "controller";
     const may = { approve: scopes.has("approve"), tools: scopes.has("tools"), isLocal };
     const sharesPlace = isLocal && scopes.has("prompt");
-    return { role: given, may, isUnattended: unattended === true, sharesPlace };
+    const reconnect = () => this.#options.reconnect();
+    return { role: given, may, isUnattended: unattended === true, sharesPlace, reconnect };
   }
 
   #listed(id: string): ListedSessionMeta {

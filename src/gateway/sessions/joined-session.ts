@@ -24,6 +24,8 @@ export interface JoinedClient extends ClientName {
   readonly may: SenderRights;
   /** Its files and its terminal are those of this machine, and it works here: turns of others may use them. */
   readonly sharesPlace: boolean;
+  /** Ends its connection, so that it connects again. */
+  readonly reconnect: () => void;
 }
 
 /** The machine of a gateway is not that of its clients: what a client may start or reach there is not for it to say. */
@@ -63,6 +65,10 @@ export class JoinedSession implements SessionHandle, Member {
 
   get client(): string {
     return this.#by.client;
+  }
+
+  reconnect(): void {
+    this.#by.reconnect();
   }
 
   get id(): string {

@@ -1,9 +1,8 @@
 // The sessions of a gateway: opened for the first client that comes, shared by all of them, and put to rest when nobody needs them.
 import { join } from "node:path";
 import { Cell } from "../../base/async/cell.js";
-import { sleep } from "../../base/async/deadline.js";
 import { abortListeners, contained, handled, Scope } from "../../base/async/scope.js";
-import { TenonError, toTenonError } from "../../base/errors.js";
+import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import type { Timer, World } from "../../base/ports/world.js";
 import {
@@ -11,6 +10,7 @@ import {
   givenTitle,
   type NewSession,
   type Session,
+  type SessionHost,
   type SessionInfo,
   type SessionStore,
   type StoredRequest,
@@ -19,6 +19,7 @@ import type { AuditLog } from "../access/audit.js";
 import { GATEWAY_LIMITS } from "../limits.js";
 import type { WireSessionState } from "../protocol.js";
 import { BroughtServers } from "./brought-servers.js";
+import { begunWith, LeftTurns, lacksEnvironment } from "./left-turns.js";
 import { type OpenRuntime, Runtimes, type UsedRuntime } from "./runtimes.js";
 
 export interface SharedSessionsOptions {
@@ -35,6 +36,8 @@ export interface OpenSession {
   readonly account: string;
   readonly session: Session;
   readonly runtime: UsedRuntime;
+  /** It runs in the environment of a client. */
+  readonly hasEnvironment: boolean;
   /** The client that created it; undefined for one that was loaded. */
   readonly createdBy: string | undefined;
   /** Whoever has it open, by connection. */
@@ -54,6 +57,8 @@ export interface Totals {
 /** A client that has a session open, over one connection. */
 export interface Member {
   readonly client: string;
+  /** Ends the connection: the client connects again and resumes. */
+  reconnect(): void;
 }
 
 /** For those who watch all sessions of an account. */
@@ -72,6 +77,14 @@ export interface OpenFor {
   readonly client?: string;
   /** The environment of the client. */
   readonly env?: World["env"];
+}
+
+type MakeSession = (host: SessionHost, about: Pick<NewSession, "hasClientEnvironment" | "by">) => Promise<Session>;
+
+interface Opening {
+  readonly request: NewSession;
+  readonly opener: OpenFor;
+  readonly createdBy: string | undefined;
 }
 
 interface Account {
@@ -98,6 +111,7 @@ export class SharedSessions implements AsyncDisposable {
   readonly #busy = new Set<OpenSession>();
   /** Of sessions that are closed. */
   #past: Totals = { turns: 0, records: 0 };
+  readonly #left: LeftTurns;
   #connections = 0;
   #isDraining = false;
 
@@ -106,6 +120,12 @@ export class SharedSessions implements AsyncDisposable {
     this.#options = options;
     this.#runtimes = new Runtimes(options.world, options.openRuntime);
     this.#scope = new Scope(options.world.log);
+    this.#left = new LeftTurns({
+      world: options.world,
+      runtimes: this.#runtimes,
+      account: (name) => this.#account(name),
+      join: (request, account) => this.#join(request, { account }),
+    });
   }
 
   get isDraining(): boolean {
@@ -133,7 +153,7 @@ export class SharedSessions implements AsyncDisposable {
   }
 
   stateOf(account: string, id: string): WireSessionState {
-    return this.find(account, id)?.session.state ?? "resting";
+    return this.find(account, id)?.session.state ?? (this.#left.isHeld(account, id) ? "waiting" : "resting");
   }
 
   /** A client connected; returns what to call when it is gone. */
@@ -176,14 +196,28 @@ export class SharedSessions implements AsyncDisposable {
     return await this.#opening(account, id, () => this.#create(account, request, opener));
   }
 
-  async #create(account: Account, request: NewSession, { client, env }: OpenFor): Promise<OpenSession> {
+  async #create(account: Account, request: NewSession, opener: OpenFor): Promise<OpenSession> {
+    const create: MakeSession = async (host, about) => host.createSession({ ...request, ...about });
+    return await this.#open(account, { request, opener, createdBy: opener.client }, create);
+  }
+
+  /** In a runtime of its directory and its opener's environment. */
+  async #open(account: Account, about: Opening, make: MakeSession): Promise<OpenSession> {
     this.#assertRoom(account);
-    const { cwd } = request;
-    const runtime = await this.#runtimes.use({ cwd, stateDir: account.stateDir, ...defined({ env }) });
+    const { request, opener, createdBy } = about;
+    const { client, env } = opener;
+    const hasEnvironment = env !== undefined;
+    const runtime = await this.#runtimes.use({
+      cwd: request.cwd,
+      stateDir: account.stateDir,
+      ...defined({ env }),
+    });
     try {
       this.#mustStay();
-      const session = runtime.host.createSession({ ...request, ...defined({ by: client }) });
-      return this.#add(account, { session, runtime, createdBy: client, declarer: client, given: request });
+      const session = await make(runtime.host, { hasClientEnvironment: hasEnvironment, ...defined({ by: client }) });
+      if (this.#isDraining) await session.close(); // before its turn goes on: that is for the next gateway
+      this.#mustStay();
+      return this.#add(account, { session, runtime, hasEnvironment, createdBy, declarer: client, given: request });
     } catch (error) {
       runtime.release();
       throw error;
@@ -204,11 +238,11 @@ export class SharedSessions implements AsyncDisposable {
       this.#mustStay();
       const known = account.open.get(id);
       if (known?.closing) await known.closing;
-      else if (known) {
+      else if (known && !(await this.#gaveWay(account, known, opener))) {
         const isHere = (client: string | undefined) => [...known.members].some((member) => member.client === client);
         await known.servers.join(request, opener.client, isHere);
         return known;
-      } else return await this.#opening(account, id, () => this.#load(account, request, opener));
+      } else if (!known) return await this.#opening(account, id, () => this.#load(account, request, opener));
     }
   }
 
@@ -225,24 +259,27 @@ export class SharedSessions implements AsyncDisposable {
     }
   }
 
-  async #load(account: Account, request: StoredRequest, { client, env }: OpenFor): Promise<OpenSession> {
-    this.#assertRoom(account);
-    const { cwd } = request;
-    const runtime = await this.#runtimes.use({ cwd, stateDir: account.stateDir, ...defined({ env }) });
-    try {
-      this.#mustStay();
-      const { session } = await runtime.host.loadSession({ ...request, ...defined({ by: client }) });
-      if (this.#isDraining) await session.close(); // before its turn goes on: that is for the next gateway
-      this.#mustStay();
-      const open = this.#add(account, { session, runtime, createdBy: undefined, declarer: client, given: request });
-      const { log } = this.world;
-      if (session.hasOpenTurn) log.info("session.continued", { session: session.id, account: account.name });
-      handled(session.continueOpenTurn().catch(toldByItsRecord), log, "continue a turn");
-      return open;
-    } catch (error) {
-      runtime.release();
+  async #load(account: Account, request: StoredRequest, opener: OpenFor): Promise<OpenSession> {
+    const load: MakeSession = async (host, about) => (await host.loadSession({ ...request, ...about })).session;
+    const made = this.#open(account, { request, opener, createdBy: undefined }, load);
+    const open = await made.catch((error: unknown) => {
       throw openElsewhere(error);
-    }
+    });
+    this.#left.goOn(open);
+    return open;
+  }
+
+  /** Whether the session was closed because a client has the environment that it needs: it is to be opened again with it. */
+  async #gaveWay(account: Account, known: OpenSession, { env }: OpenFor): Promise<boolean> {
+    if (env === undefined || !lacksEnvironment(known)) return false;
+    const { cwd } = known.session;
+    const { stateDir } = account;
+    const problem = await this.#left.problemIn({ cwd, stateDir, env }, begunWith(known.session));
+    if (problem || !lacksEnvironment(known)) return false;
+    this.world.log.info("session.reopened", { session: known.id, account: account.name });
+    for (const member of known.members) member.reconnect();
+    await this.#close(known);
+    return true;
   }
 
   /** A copy of a session, which may be open here or anywhere. */
@@ -250,19 +287,10 @@ export class SharedSessions implements AsyncDisposable {
     return await this.#unlessStopping(() => this.#fork(request, opener));
   }
 
-  async #fork(request: StoredRequest, { account: name, client, env }: OpenFor): Promise<OpenSession> {
-    const account = this.#account(name);
-    this.#assertRoom(account);
-    const { cwd } = request;
-    const runtime = await this.#runtimes.use({ cwd, stateDir: account.stateDir, ...defined({ env }) });
-    try {
-      this.#mustStay();
-      const { session } = await runtime.host.forkSession({ ...request, ...defined({ by: client }) });
-      return this.#add(account, { session, runtime, createdBy: client, declarer: client, given: request });
-    } catch (error) {
-      runtime.release();
-      throw error;
-    }
+  async #fork(request: StoredRequest, opener: OpenFor): Promise<OpenSession> {
+    const account = this.#account(opener.account);
+    const fork: MakeSession = async (host, about) => (await host.forkSession({ ...request, ...about })).session;
+    return await this.#open(account, { request, opener, createdBy: opener.client }, fork);
   }
 
   /** Ends what runs in it, and removes all there is of it. */
@@ -276,6 +304,7 @@ export class SharedSessions implements AsyncDisposable {
       await this.#close(found);
     }
     await this.store(account).remove(id);
+    this.#left.forget(account, id);
     this.#changed({ account, id, session: undefined });
   }
 
@@ -310,26 +339,9 @@ export class SharedSessions implements AsyncDisposable {
     this.#checkRest(open);
   }
 
-  /**
-   * Turns that a gateway which is gone left open are continued. Clients that come back first bring their environment; those that
-   * do not come in time are not waited for.
-   */
   continueOpenTurns(accounts: readonly string[]): void {
     for (const account of new Set([OWN_ACCOUNT, ...accounts])) {
-      this.#scope.run(`continue turns of ${account}`, async (signal) => {
-        const sinceMs = this.world.now() - GATEWAY_LIMITS.sessions.continueWithinMs;
-        const unfinished = await this.store(account).unfinished(sinceMs);
-        if (unfinished.length === 0) return;
-        await sleep(this.world, GATEWAY_LIMITS.sessions.awaitClientMs, signal);
-        for (const { id, cwd, additionalDirectories } of unfinished) {
-          if (this.#isDraining) return;
-          const request = { id, cwd, additionalDirectories };
-          await this.#join(request, { account }).catch((error: unknown) => {
-            const { message } = toTenonError(error);
-            this.world.log.warn("session.not_continued", { session: id, account, error: message });
-          });
-        }
-      });
+      this.#scope.run(`continue turns of ${account}`, (signal) => this.#left.continue(account, signal));
     }
   }
 
@@ -410,12 +422,15 @@ export class SharedSessions implements AsyncDisposable {
 
   #add(
     account: Account,
-    made: Pick<OpenSession, "session" | "runtime" | "createdBy"> & { given: NewSession; declarer: string | undefined },
+    made: Pick<OpenSession, "session" | "runtime" | "hasEnvironment" | "createdBy"> & {
+      given: NewSession;
+      declarer: string | undefined;
+    },
   ): OpenSession {
-    const { session, runtime, createdBy, given, declarer } = made;
+    const { session, runtime, hasEnvironment, createdBy, given, declarer } = made;
     const { id } = session;
     const open: OpenSession = {
-      ...{ id, account: account.name, session, runtime, createdBy },
+      ...{ id, account: account.name, session, runtime, hasEnvironment, createdBy },
       before: { turns: session.turnCount, records: session.log.lastSeq },
       members: new Set(),
       servers: new BroughtServers(session, given, declarer),
@@ -437,7 +452,8 @@ export class SharedSessions implements AsyncDisposable {
 
   /** An idle session without clients rests after a while: its servers are ended, and its lock is free for others. */
   #checkRest(open: OpenSession): void {
-    const mayRest = open.members.size === 0 && open.session.state === "idle" && !open.closing;
+    const isQuiet = open.session.state === "idle" || open.session.unfinished !== undefined;
+    const mayRest = open.members.size === 0 && isQuiet && !open.closing;
     if (!mayRest) {
       open.rest?.clear();
       delete open.rest;
@@ -447,7 +463,7 @@ export class SharedSessions implements AsyncDisposable {
         handled(this.#close(open), this.world.log, "put a session to rest");
       });
     }
-    if (open.session.state === "idle") this.#busy.delete(open);
+    if (isQuiet) this.#busy.delete(open);
     else this.#busy.add(open);
     this.#checkIdle();
   }
@@ -459,9 +475,11 @@ export class SharedSessions implements AsyncDisposable {
 
   async #closeNow(open: OpenSession): Promise<void> {
     open.rest?.clear();
+    const isLeft = open.session.unfinished !== undefined;
+    if (isLeft) this.#left.hold(open.account, open.id);
     try {
-      // What runs while the gateway stops is left to the next one.
-      await (this.#isDraining ? open.session.drain(0) : open.session.close());
+      // What runs while the gateway stops is left to the next one, and what has not gone on here to whoever opens it.
+      await (this.#isDraining || isLeft ? open.session.drain(0) : open.session.close());
     } finally {
       this.#past = added(this.#past, progressOf(open));
       this.#account(open.account).open.delete(open.id);
@@ -487,9 +505,6 @@ function added(one: Totals, other: Totals): Totals {
 function progressOf({ session, before }: OpenSession): Totals {
   return { turns: session.turnCount - before.turns, records: session.log.lastSeq - before.records };
 }
-
-/** Its last record says how the turn ended, to every client. */
-function toldByItsRecord(): void {}
 
 /** For what the next gateway answers. */
 export function unanswered(): Promise<never> {

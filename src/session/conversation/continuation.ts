@@ -5,7 +5,7 @@ import type { ContentBlock } from "../../base/text/content.js";
 import { type CallSubject, NO_USAGE, noteEnding, type StopCause, type StopReason } from "../../engine/index.js";
 import type { ModelMessage, ModelToolCall, ModelUsage } from "../../models/index.js";
 import type { ToolOutcome } from "../../tools/index.js";
-import type { JournalEntry, OpenTask } from "../journal/entry.js";
+import type { ClientEnvironment, JournalEntry, OpenTask } from "../journal/entry.js";
 import { BROKEN_OFF, type OpenTurnRecords, type TurnEnding } from "../journal/history.js";
 import { SESSION_LIMITS } from "../limits.js";
 
@@ -21,6 +21,8 @@ export interface GoingOn {
   /** Why the process before did not end it. */
   readonly reason: string;
   readonly prompt: readonly ContentBlock[];
+  /** Where it was begun, if that was a client's. */
+  readonly environment?: ClientEnvironment;
   /** The prompt is part of the conversation already, in the form the model is given. */
   readonly isInTranscript: boolean;
   /** People saw the beginning of an answer, and see it begin again. */
@@ -74,7 +76,7 @@ export function continuationOf(
   // What a command does is not recorded step by step, so it is not done twice.
   const ending = prompt.isCommand ? brokenOff(turn) : soFar.ending;
   if (ending) return { kind: "over", ending };
-  const plan = soFar.goingOn(prompt.content);
+  const plan = { ...soFar.goingOn(prompt.content), ...defined({ environment: prompt.environment }) };
   // Of a damaged journal only a part of the conversation can be used: the turn may be missing from it.
   const last = messages.at(-1);
   const isThere = last?.role === "user" || last?.role === "tool";

@@ -10,6 +10,7 @@ import { NO_USAGE, type TurnEnd } from "../../engine/index.js";
 import type { Model, ModelEvent, ModelRequest, ModelUsage } from "../../models/index.js";
 import { commandOf, type Invocation } from "../commands.js";
 import type { EndedTurn, EventStream } from "../events.js";
+import type { ClientEnvironment } from "../journal/entry.js";
 import { contentHash, type KnownPrompt, type PromptEnd, type Restored } from "../journal/history.js";
 import { type Journal, ONLY_COMMANDS, titleOf } from "../journal/journal.js";
 import { SESSION_LIMITS } from "../limits.js";
@@ -61,6 +62,8 @@ export interface TurnsOptions {
   readonly maxQueued: number;
   /** Of the model that the session uses now. */
   readonly model: () => string;
+  /** The session runs in the environment of a client. */
+  readonly hasClientEnvironment: boolean;
   run(work: TurnWork, signal: AbortSignal): Promise<TurnEnd>;
   /** Called when a turn begins, when a prompt joins or leaves the queue, and with a turn that is over. */
   readonly onChange: (ended?: EndedTurn) => void;
@@ -71,6 +74,8 @@ export interface TurnsOptions {
 /** A prompt from when it is sent until it is answered; aborting `controller` takes it back. */
 interface Prompt extends Omit<PromptAbout, "may"> {
   may: SenderRights | undefined;
+  /** Of one that an earlier process took. */
+  readonly environment?: ClientEnvironment;
   readonly content: readonly ContentBlock[];
   readonly controller: AbortController;
   readonly done: Promise<TurnResult>;
@@ -78,7 +83,10 @@ interface Prompt extends Omit<PromptAbout, "may"> {
   readonly reject: (error: unknown) => void;
 }
 
-function newPrompt(content: readonly ContentBlock[], { promptId, by, may }: PromptAbout): Prompt {
+function newPrompt(
+  content: readonly ContentBlock[],
+  { promptId, by, may, environment }: PromptAbout & Pick<Prompt, "environment">,
+): Prompt {
   let settle: Pick<Prompt, "resolve" | "reject"> | undefined;
   const done = new Promise<TurnResult>((resolve, reject) => {
     settle = { resolve, reject };
@@ -86,7 +94,7 @@ function newPrompt(content: readonly ContentBlock[], { promptId, by, may }: Prom
   done.catch(() => undefined); // whoever sent it may be gone
   return {
     content,
-    ...defined({ promptId, by }),
+    ...defined({ promptId, by, environment }),
     may,
     controller: new AbortController(),
     done,
@@ -146,6 +154,11 @@ export class SessionTurns {
     const { number, prompt } = this.#running;
     const { promptId, by } = prompt;
     return { number, ...defined({ promptId, by }) };
+  }
+
+  /** The first prompt that waits, while no turn runs: an earlier process took it, and `startQueued` starts it. */
+  get stalled(): Pick<Prompt, "environment"> | undefined {
+    return this.#running ? undefined : this.#queue[0];
   }
 
   /** The prompts that wait for their turn, the first one first. */
@@ -271,7 +284,7 @@ export class SessionTurns {
     const { journal, onChange } = this.#options;
     const { promptId = "", by, content, controller } = prompt;
     journal.assertWritten();
-    journal.append({ kind: "queued", promptId, content, ...defined({ by }) });
+    journal.append({ kind: "queued", promptId, content, ...defined({ by, environment: this.#environment }) });
     this.#enqueue(prompt);
     onChange();
     if (controller.signal.aborted) this.#takeBack(prompt);
@@ -293,6 +306,11 @@ export class SessionTurns {
     this.#remember(prompt, { end });
     prompt.resolve(end);
     onChange();
+  }
+
+  get #environment(): ClientEnvironment | undefined {
+    const { hasClientEnvironment, model } = this.#options;
+    return hasClientEnvironment ? { model: model() } : undefined;
   }
 
   #start(prompt: Prompt): void {
@@ -337,7 +355,7 @@ export class SessionTurns {
     this.#isNamed ||= isNaming;
     const title = { kind: "title", title: invocation ? ONLY_COMMANDS : titleOf(content) } as const;
     const named = { ...title, ...defined({ isOverruled: this.#isTitled || undefined }) };
-    const about = defined({ isCommand: invocation && true, promptId, by });
+    const about = defined({ isCommand: invocation && true, promptId, by, environment: this.#environment });
     const dropped = this.#dropped.map((id) => ({ kind: "unqueued", promptId: id }) as const);
     this.#dropped = [];
     journal.append(...dropped, ...(number === 1 || isNaming ? [named] : []), {

@@ -51,6 +51,12 @@ export interface OpenTask {
   readonly lasting: LastingCall;
 }
 
+/** The session runs in the environment of one of its clients, of which no variable is recorded. */
+export interface ClientEnvironment {
+  /** The session's, with the keys that are there. */
+  readonly model: string;
+}
+
 type EventOf<Kind extends TurnEvent["kind"]> = Extract<TurnEvent, { readonly kind: Kind }>;
 
 /** What is recorded. Never here: environment variables, headers, or anything else of a server's configuration. */
@@ -71,6 +77,7 @@ export type JournalEntry =
       /** Of the client's choice: a prompt that is sent again under the same id is not run again. */
       readonly promptId?: string;
       readonly by?: ClientName;
+      readonly environment?: ClientEnvironment;
     }
   /** A prompt that waits for its turn: `prompt` follows with the same id, or `unqueued`. */
   | {
@@ -78,6 +85,7 @@ export type JournalEntry =
       readonly promptId: string;
       readonly by?: ClientName;
       readonly content: readonly ContentBlock[];
+      readonly environment?: ClientEnvironment;
     }
   /** It was taken back before its turn. */
   | { readonly kind: "unqueued"; readonly promptId: string }

@@ -357,12 +357,13 @@ const change = union("kind", {
 });
 
 const by = optional(object({ client: text, name: text }));
+const environment = optional(object({ model: text }));
 const questionKind = constant<QuestionKind>("permission", "trust", "sampling", "elicitation", "person");
 
 const RECORDS: Readonly<Record<JournalEntry["kind"], Fields>> = {
   title: { title: text },
-  prompt: { turn: count, content, promptId: optional(text), by },
-  queued: { promptId: text, by, content },
+  prompt: { turn: count, content, promptId: optional(text), by, environment },
+  queued: { promptId: text, by, content, environment },
   unqueued: { promptId: text },
   text: { text },
   thought: { text },

@@ -30,7 +30,10 @@ import type {
   SessionPage,
   SessionStore,
   SessionSummary,
+  UnfinishedSession,
 } from "./session-store.js";
+
+type LeftOpen = Pick<UnfinishedSession, "environment">;
 
 const NEWLINE = 0x0a;
 const RESULT_INDEX = "index.ndjson";
@@ -148,17 +151,18 @@ export class FileSessionStore implements SessionStore {
   }
 
   /** A session that was closed says so in its last line: of the others the whole journal is read. */
-  async unfinished(sinceMs: number): Promise<readonly SessionSummary[]> {
-    const found: SessionSummary[] = [];
+  async unfinished(sinceMs: number): Promise<readonly UnfinishedSession[]> {
+    const found: UnfinishedSession[] = [];
     for (const { name, modifiedMs, bytes } of await this.#world.files.list(this.#folder)) {
       const id = name.endsWith(EXTENSION) ? name.slice(0, -EXTENSION.length) : "";
       if (!isSessionId(id) || modifiedMs < sinceMs) continue;
       try {
-        if (!(await this.#isLeftOpen(id, bytes))) continue;
+        const left = await this.#leftOpen(id, bytes);
+        if (!left) continue;
         const isTitled = this.#world.files.isFile(this.#title(id));
         const place = { id, updatedMs: Math.floor(modifiedMs), isTitled };
         const summary = await summaryOf(this.#world, this.#folder, place);
-        if (summary) found.push(summary);
+        if (summary) found.push({ ...summary, ...left });
       } catch (error) {
         this.#world.log.warn("session.unlistable", { session: id, error: messageOf(error) });
       }
@@ -166,23 +170,24 @@ export class FileSessionStore implements SessionStore {
     return found;
   }
 
-  async #isLeftOpen(id: SessionId, bytes: number): Promise<boolean> {
+  async #leftOpen(id: SessionId, bytes: number): Promise<LeftOpen | undefined> {
     const path = this.#journal(id);
     const length = Math.min(bytes, LAST_LINE_BYTES);
     const end = Buffer.from(await this.#world.files.readBytes(path, { start: bytes - length, length })).toString();
     const last = readRecord(end.trimEnd().split("\n").at(-1) ?? "");
-    if (last?.kind === "closed") return false;
-    let isOpen = false;
-    const queued = new Set<string>();
+    if (last?.kind === "closed") return undefined;
+    let open: LeftOpen | undefined;
+    const queued = new Map<string, LeftOpen>();
     await readJournal(this.#world.files, path, (record) => {
       if (record.kind === "prompt") {
-        isOpen = record.by !== undefined;
+        open = record.by && leftOpen(record);
         if (record.promptId !== undefined) queued.delete(record.promptId);
-      } else if (record.kind === "end" || record.kind === "error") isOpen = false;
-      else if (record.kind === "queued") queued.add(record.promptId);
+      } else if (record.kind === "end" || record.kind === "error") open = undefined;
+      else if (record.kind === "queued") queued.set(record.promptId, leftOpen(record));
       else if (record.kind === "unqueued") queued.delete(record.promptId);
     });
-    return isOpen || queued.size > 0;
+    const [waiting] = queued.values();
+    return open ?? waiting;
   }
 
   async copy(from: string, about: SessionAbout): Promise<void> {
@@ -297,6 +302,10 @@ export class FileSessionStore implements SessionStore {
   #title(id: SessionId): string {
     return titleFile(this.#folder, id);
   }
+}
+
+function leftOpen({ environment }: LeftOpen): LeftOpen {
+  return defined({ environment });
 }
 
 /** Of a journal whose first line is damaged nothing is known. */

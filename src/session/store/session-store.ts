@@ -1,7 +1,7 @@
 // Stored sessions: the port through which every session is created, owned, read, listed, copied and removed.
 // A store is of one account: other accounts' sessions do not exist in it. `FileSessionStore` keeps them in files.
 import type { SessionId } from "../../base/id.js";
-import type { JournalHeader } from "../journal/entry.js";
+import type { ClientEnvironment, JournalHeader } from "../journal/entry.js";
 import type { RecordSink } from "../journal/journal.js";
 import type { OnStored, StoredRecord } from "../journal/read-journal.js";
 
@@ -46,6 +46,11 @@ export interface SessionSummary {
   readonly updatedMs: number;
 }
 
+/** `environment`: in which the turn was begun, or the first prompt that waits was sent, if that was a client's. */
+export interface UnfinishedSession extends SessionSummary {
+  readonly environment?: ClientEnvironment;
+}
+
 export interface SessionPage {
   readonly sessions: readonly SessionSummary[];
   /** For the next page; missing on the last one. */
@@ -85,7 +90,7 @@ export interface SessionStore {
   place(id: string): Promise<Pick<SessionSummary, "cwd" | "additionalDirectories"> | undefined>;
   list(request: ListRequest): Promise<SessionPage>;
   /** Sessions changed since then whose turn a gateway's client began and that has not ended, or in which prompts wait. */
-  unfinished(sinceMs: number): Promise<readonly SessionSummary[]>;
+  unfinished(sinceMs: number): Promise<readonly UnfinishedSession[]>;
   /** A session of its own with everything the other one has by now, its kept results included. */
   copy(from: string, about: SessionAbout): Promise<void>;
   /** In place of the beginning of the first prompt. */

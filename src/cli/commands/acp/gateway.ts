@@ -18,6 +18,7 @@ import type { World } from "../../../base/ports/world.js";
 import { VERSION } from "../../../base/version.js";
 import { possiblePaths } from "../../../config/index.js";
 import {
+  gatewayEnvironment,
   localGateway,
   remoteLink,
   sessionEnvironment,
@@ -80,7 +81,7 @@ export function wayToGateway(
   const { stateDir } = possiblePaths(world.env);
   if (stateDir === undefined) return "no home directory is known";
   if (world.platform === "win32") return "Windows has no local gateway yet";
-  const start = (signal: AbortSignal) => startGateway(stateDir, signal);
+  const start = (signal: AbortSignal) => startGateway(world.env, stateDir, signal);
   const local = localGateway({ world, stateDir, openWebSocket, version: VERSION, start });
   const environment = (directories: readonly string[]) => sessionEnvironment(world, directories);
   return { ...local, environment, gatewayName: "of this machine", isLocal: true };
@@ -150,7 +151,7 @@ async function serveWithout({ stream, serveHere }: GatewayServing, reason: strin
 }
 
 /** In a session of its own, so that no signal of the editor's terminal reaches it. */
-async function startGateway(stateDir: string, signal: AbortSignal): Promise<string> {
+async function startGateway(own: World["env"], stateDir: string, signal: AbortSignal): Promise<string> {
   const folder = join(stateDir, "gateway");
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, "gateway.log");
@@ -159,7 +160,9 @@ async function startGateway(stateDir: string, signal: AbortSignal): Promise<stri
   const log = openSync(path, "a", 0o600);
   const { size } = statSync(path);
   const args = [process.argv[1] ?? "", "gateway", "run", "--local", "--idle-exit", IDLE_EXIT];
-  const child = spawn(process.execPath, args, { detached: true, cwd: "/", stdio: ["ignore", log, log] });
+  // Other editors and terminals use it as well: none of their sessions may have this one's keys.
+  const env = gatewayEnvironment(own);
+  const child = spawn(process.execPath, args, { detached: true, cwd: "/", env, stdio: ["ignore", log, log] });
   closeSync(log);
   const ended = await new Promise<string>((resolve) => {
     child.on("error", ({ message }) => resolve(message));

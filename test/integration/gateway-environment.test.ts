@@ -1,0 +1,154 @@
+// Turns that a gateway left open, on a fake machine: in whose environment they go on, and when.
+import { expect } from "vitest";
+import type { SessionHandle } from "../../src/acp/index.js";
+import { GATEWAY_LIMITS } from "../../src/gateway/index.js";
+import type { FakeWorld } from "../../src/testing/index.js";
+import { House, LOAD, REQUEST, said } from "../gateway-house.js";
+import { scenario } from "../scenarios/scenario.js";
+
+const { awaitClientMs, awaitEnvironmentMs, restMs } = GATEWAY_LIMITS.sessions;
+const WITH_KEY = { env: { KEY: "canary-9c1" } };
+const WITHOUT_KEY = { env: { OTHER: "x" } };
+
+function house(world?: FakeWorld): House {
+  const made = new House(world);
+  made.needsKey = true;
+  return made;
+}
+
+/** While time passes. */
+async function passing<T>(world: FakeWorld, work: Promise<T>): Promise<T> {
+  for (let second = 0; second < 5; second++) await world.advance(1_000);
+  return await work;
+}
+
+/** A gateway that ends under a turn of a client with this environment; then the next one. */
+async function restarted(meta: object): Promise<{ next: House; id: string; world: FakeWorld }> {
+  const first = house();
+  const { world } = first;
+  const { session } = await (await first.access({}, meta)).create(REQUEST, {});
+  first.hold();
+  session.prompt([{ type: "text", text: "long work" }], undefined, { promptId: "p" }).catch(() => {});
+  await world.advance(0);
+  await passing(world, first.sessions.drain(0));
+  await passing(world, first[Symbol.asyncDispose]());
+  const { files } = world;
+  const list = files.list.bind(files);
+  // The files of the fake machine do not have its time.
+  files.list = async (path) => (await list(path)).map((file) => ({ ...file, modifiedMs: world.now() }));
+  const next = house(world);
+  next.sessions.continueOpenTurns([]);
+  return { next, id: session.id, world };
+}
+
+async function kinds({ sessions }: House, id: string): Promise<string[]> {
+  return (await sessions.store("me").read(id, 0, 500)).map(({ kind }) => kind);
+}
+
+function notices(session: SessionHandle): string[] {
+  return session.current.flatMap((event) => (event.kind === "notice" ? [event.text] : []));
+}
+
+const prompted = (session: SessionHandle) =>
+  session.prompt([{ type: "text", text: "long work" }], undefined, { promptId: "p" });
+
+scenario(
+  ["G551"],
+  "a turn that a client began goes on at once when a client with an environment joins, in that environment",
+  async () => {
+    const { next, id, world } = await restarted(WITH_KEY);
+    await using _ = next;
+    await world.advance(awaitClientMs * 3);
+    expect([next.sessions.open(), next.opened]).toEqual([[], []]);
+    const { session } = await (await next.access({}, WITH_KEY)).load({ ...REQUEST, id }, LOAD);
+    expect(await prompted(session)).toMatchObject({ stopReason: "end_turn", turn: 1 });
+    expect(next.opened).toMatchObject([{ env: { KEY: "canary-9c1" } }]);
+    const records = JSON.stringify(await next.sessions.store("me").read(id, 0, 500));
+    expect(records).toContain('"environment":{"model":"test/echo"}');
+    expect(records).not.toContain("canary-9c1");
+  },
+);
+
+scenario(
+  ["G552"],
+  "without its client it goes on after a minute in the gateway's own environment, if there is a model",
+  async () => {
+    const { next, id, world } = await restarted(WITH_KEY);
+    await using _ = next;
+    next.needsKey = false;
+    await world.advance(awaitEnvironmentMs - 1_000);
+    expect(next.opened).toEqual([]);
+    await world.advance(2_000);
+    expect(next.opened).toMatchObject([{ cwd: "/work" }]);
+    expect(next.opened[0]?.env).toBeUndefined();
+    expect(await kinds(next, id)).toContain("end");
+  },
+);
+
+scenario(["G552"], "a turn without the environment of a client goes on after a moment", async () => {
+  const { next, id, world } = await restarted({});
+  await using _ = next;
+  await world.advance(awaitClientMs + 1_000);
+  expect(await kinds(next, id)).toContain("continued");
+});
+
+scenario(["G553"], "without a key the turn stays open, visibly, until a client brings one", async () => {
+  const { next, id, world } = await restarted(WITH_KEY);
+  await using _ = next;
+  const before = await kinds(next, id);
+  await world.advance(awaitEnvironmentMs + 1_000);
+  expect(next.sessions.stateOf("me", id)).toBe("waiting");
+  expect([next.sessions.open(), await kinds(next, id)]).toEqual([[], before]);
+  // Clients without a key see it, and it still waits: one over the network, and one in a shell without the variable.
+  const far = await next.access({ isLocal: false, tokenId: "t", scopes: new Set(["read", "prompt"]) });
+  const seen = await far.load({ ...REQUEST, id }, LOAD);
+  expect(seen.session.view().state).toBe("waiting");
+  expect(notices(seen.session)).toEqual([expect.stringMatching(/waits for a client.*test\/echo needs KEY/u)]);
+  const shell = await next.access({}, WITHOUT_KEY);
+  expect((await shell.load({ ...REQUEST, id }, LOAD)).session.view().state).toBe("waiting");
+  expect([next.reconnects, await kinds(next, id)]).toEqual([0, before]);
+  expect(next.sessions.isIdle.value).toBe(false); // they are connected
+  const editor = await next.access({}, WITH_KEY);
+  const { session } = await passing(world, editor.load({ ...REQUEST, id }, LOAD));
+  expect(next.reconnects).toBe(2);
+  expect(await prompted(session)).toMatchObject({ stopReason: "end_turn", turn: 1 });
+  expect(next.opened.at(-1)).toMatchObject({ env: { KEY: "canary-9c1" } });
+});
+
+scenario(
+  ["G554"],
+  "a session whose turn waits rests without clients, lets the gateway be idle, and can be cancelled",
+  async () => {
+    const { next, id, world } = await restarted(WITH_KEY);
+    await using _ = next;
+    await world.advance(awaitEnvironmentMs + 1_000);
+    const far = await next.access({ isLocal: false, tokenId: "t", scopes: new Set(["read", "prompt"]) });
+    const { session } = await far.load({ ...REQUEST, id }, LOAD);
+    await far.leave(session);
+    far.shared.closed();
+    expect(next.sessions.isIdle.value).toBe(true);
+    await world.advance(restMs + 1_000);
+    expect([next.sessions.open(), next.sessions.stateOf("me", id)]).toEqual([[], "waiting"]);
+    expect(await next.sessions.store("me").unfinished(0)).toHaveLength(1);
+    const again = (await far.load({ ...REQUEST, id }, LOAD)).session;
+    again.cancel();
+    await world.advance(1_000);
+    expect(again.view().state).toBe("idle");
+    const last = (await next.sessions.store("me").read(id, 0, 500)).findLast(({ kind }) => kind === "end");
+    expect(last).toMatchObject({ stopReason: "cancelled" });
+  },
+);
+
+scenario(["G555"], "an idle session that was opened without a model gives way to a client that has one", async () => {
+  await using next = house();
+  const far = await next.access({ isLocal: false, tokenId: "t", scopes: new Set(["read", "prompt"]) });
+  const { session } = await far.create(REQUEST, {});
+  await said(session, "hello");
+  const editor = await next.access({}, WITH_KEY);
+  const { session: joined } = await passing(next.world, editor.load({ ...REQUEST, id: session.id }, LOAD));
+  expect([next.reconnects, joined.settings.model]).toEqual([1, "test/echo"]);
+  // What runs in an environment already is left in it.
+  const other = await next.access({}, { env: { KEY: "another" } });
+  await other.load({ ...REQUEST, id: session.id }, LOAD);
+  expect(next.reconnects).toBe(1);
+});
