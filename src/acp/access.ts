@@ -35,6 +35,7 @@ export type SessionHandle = Pick<
   | "prompt"
   | "set"
   | "setServers"
+  | "setTools"
   | "cancel"
   | "notice"
 >;

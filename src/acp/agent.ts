@@ -23,7 +23,7 @@ import {
 } from "./from-client.js";
 import { sharedMeta, tenonMeta } from "./meta.js";
 import { givenMeta } from "./options.js";
-import { MCP_MESSAGE } from "./ports.js";
+import { MCP_MESSAGE, TOOL_PROGRESS } from "./ports.js";
 import { sessionMethods, viewOf } from "./session-methods.js";
 import { type DirectWrite, listSessions, OpenSessions } from "./sessions.js";
 
@@ -109,6 +109,11 @@ export function createAgent({ access, promised: earlier = [], setup, ...write }:
       (params: unknown) => params,
       ({ params }) => sessions.messages.hear(params),
     )
+    .onNotification(
+      TOOL_PROGRESS,
+      (params: unknown) => params,
+      ({ params }) => sessions.calls.hear(params),
+    )
     .onRequest(MCP_STATUS, readId, ({ params }) => guarded(() => sessions.status(params)))
     .onRequest(SET_MCP_SERVERS, readServers, ({ params: { id, given } }) =>
       guarded(async () => ({ ...(await sessions.setServers(id, given)), notices: given.notices })),
@@ -118,7 +123,10 @@ export function createAgent({ access, promised: earlier = [], setup, ...write }:
 
 /** Those of Tenon's own, and those that a gateway adds. */
 function withOwnMethods(app: AgentApp, access: SessionAccess, sessions: OpenSessions): AgentApp {
-  const own: SharedAccess["methods"] = sessionMethods(access, (id) => sessions.known(id) ?? access.peek(id));
+  const own: SharedAccess["methods"] = sessionMethods(access, {
+    find: (id) => sessions.known(id) ?? access.peek(id),
+    joined: (id) => sessions.find(id),
+  });
   const notify: Notify = (method, params) => sessions.notify(method, params);
   for (const [method, run] of Object.entries({ ...own, ...access.shared?.methods })) {
     app.onRequest(method, readObject, ({ params }) => guarded(() => run(params, notify)));

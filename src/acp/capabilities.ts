@@ -16,6 +16,7 @@ export const SESSION_METHODS = [
   "_tenon/session/view",
   "_tenon/session/records",
   "_tenon/session/tools",
+  "_tenon/session/set_tools",
   "_tenon/question/answer",
 ] as const;
 

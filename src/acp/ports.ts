@@ -9,7 +9,7 @@ import { isJsonObject, type JsonValue } from "../base/json/json.js";
 import type { World } from "../base/ports/world.js";
 import { markForeign, quoted } from "../base/text/marking.js";
 import type { ChannelAnswer, ChannelRequest, McpChannel } from "../mcp/index.js";
-import type { SessionPorts } from "../session/index.js";
+import type { ExtraAnswer, ExtraCall, SessionPorts } from "../session/index.js";
 import type { ClientAbilities } from "./capabilities.js";
 import { elicitationPorts, readAnswer } from "./elicitation.js";
 import { ACP_LIMITS } from "./limits.js";
@@ -22,17 +22,19 @@ export function sessionPorts(
     readonly sessionId: string;
     readonly abilities: ClientAbilities;
     readonly messages: McpMessages;
+    readonly calls: ToolCalls;
     /** `tell`: the person, that commands do not run in the client's terminals. */
     readonly terminals: { readonly trust: TerminalTrust; readonly tell: (words: string) => void };
     readonly world: Pick<World, "after">;
   },
 ): SessionPorts {
-  const { sessionId, abilities, messages, terminals, world } = about;
+  const { sessionId, abilities, messages, calls, terminals, world } = about;
   const terminal = abilities.terminal ? clientTerminal(client, sessionId, world) : undefined;
   return {
     ...permissionPorts(client, sessionId),
     ...elicitationPorts(client, sessionId, abilities),
     mcpChannel: messages.channel(client),
+    callTool: (call, signal) => calls.call(client, sessionId, call, signal),
     askPerson: askPerson(client, sessionId, abilities),
     fs: clientFiles(client, sessionId, abilities),
     ...defined({ terminal: terminal && terminals.trust.probed(terminal, terminals.tell) }),
@@ -332,6 +334,54 @@ export class McpMessages {
       this.#listeners.delete(key);
     }
   }
+}
+
+const TOOL_CALL = "_tenon/tool/call";
+export const TOOL_PROGRESS = "_tenon/tool/progress";
+const METHOD_NOT_FOUND = -32_601;
+
+/** One per connection: calls of tools that the client added, and what it says of their progress. */
+export class ToolCalls {
+  readonly #running = new Map<string, ExtraCall>();
+
+  /** A notification of the client. One that is not about a call that runs at this client says nothing. */
+  hear(params: unknown): void {
+    if (!isJsonObject(params)) return;
+    const { sessionId, toolCallId, progress, total, message } = params;
+    const call = this.#running.get(keyOf(sessionId, toolCallId));
+    if (!call || (progress !== undefined && !isAmount(progress))) return;
+    call.onProgress({
+      progress: progress ?? 0,
+      ...defined({
+        total: isAmount(total) ? total : undefined,
+        message: typeof message === "string" ? markForeign(message.slice(0, MESSAGE_CHARS)) : undefined,
+      }),
+    });
+  }
+
+  async call(client: acp.AgentContext, sessionId: string, call: ExtraCall, signal: AbortSignal): Promise<ExtraAnswer> {
+    const { toolCallId, key, name, arguments: given } = call;
+    const id = keyOf(sessionId, toolCallId);
+    this.#running.set(id, call);
+    try {
+      const params = { sessionId, toolCallId, key, name, arguments: given };
+      const options = { cancellationSignal: signal, stopWaitingOnCancel: true };
+      return { kind: "answered", result: await client.request<unknown>(TOOL_CALL, params, options) };
+    } catch (thrown) {
+      if (!(thrown instanceof RequestError)) return { kind: "lost", message: messageOf(thrown) };
+      const isUnknown = thrown.code === METHOD_NOT_FOUND;
+      const words = isUnknown ? `the client does not know ${TOOL_CALL}` : `${thrown.message} (${thrown.code})`;
+      return { kind: "refused", message: words };
+    } finally {
+      this.#running.delete(id);
+    }
+  }
+}
+
+const MESSAGE_CHARS = 1_000;
+
+function isAmount(value: JsonValue | undefined): value is number {
+  return typeof value === "number" && Number.isFinite(value);
 }
 
 function keyOf(serverId: JsonValue | undefined, requestId: JsonValue | undefined): string {

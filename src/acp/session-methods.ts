@@ -2,7 +2,7 @@
 import { TenonError } from "../base/errors.js";
 import { defined } from "../base/json/defined.js";
 import { isJsonObject, type JsonObject } from "../base/json/json.js";
-import type { StoredRecord } from "../session/index.js";
+import type { SetToolsMode, SetToolsRequest, StoredRecord } from "../session/index.js";
 import type { CatalogTool } from "../tools/index.js";
 import type { SessionAccess, SessionHandle } from "./access.js";
 import type { SESSION_METHODS } from "./capabilities.js";
@@ -12,11 +12,18 @@ type SessionMethod = (typeof SESSION_METHODS)[number];
 
 type SessionMethods = Readonly<Record<SessionMethod, (params: JsonObject) => object | Promise<object>>>;
 
-/** `find`: a session of this connection, or one that is in memory. */
-export function sessionMethods(access: SessionAccess, find: (id: string) => SessionHandle): SessionMethods {
+interface Finding {
+  /** A session of this connection, or one that is in memory. */
+  readonly find: (id: string) => SessionHandle;
+  /** One that this connection has open. */
+  readonly joined: (id: string) => SessionHandle;
+}
+
+export function sessionMethods(access: SessionAccess, { find, joined }: Finding): SessionMethods {
   return {
     "_tenon/session/view": (params) => viewOf(find(sessionId(params))),
     "_tenon/session/tools": async (params) => ({ tools: await toolsOf(find(sessionId(params)), params["query"]) }),
+    "_tenon/session/set_tools": (params) => joined(sessionId(params)).setTools(readSetTools(params)),
     "_tenon/session/records": async (params) => await recordsOf(access, sessionId(params), params),
     "_tenon/question/answer": (params) => {
       const { questionId, answer } = params;
@@ -80,6 +87,22 @@ async function toolsOf(session: SessionHandle, query: unknown): Promise<readonly
 
 function toolSummary({ id, source, origin, definition: { title, description } }: CatalogTool): object {
   return { name: id, source, origin, description, ...defined({ title }) };
+}
+
+const SET_MODES: readonly SetToolsMode[] = ["replace", "add", "remove", "clear"];
+/** One word or a few, in any script: it is part of names, and stands in questions to people. */
+const KEY = /^[\p{L}\p{N}][\p{L}\p{M}\p{N} ._-]{0,63}$/u;
+
+export function readSetTools({ key, mode = "replace", tools = [] }: JsonObject): SetToolsRequest {
+  const known = SET_MODES.find((one) => one === mode);
+  if (typeof key !== "string" || !KEY.test(key)) {
+    const words =
+      "key must be a text of 1 to 64 letters, digits, spaces, dots, - and _ that begins with a letter or a digit";
+    throw new TenonError("session.invalid_request", words);
+  }
+  if (!known) throw new TenonError("session.invalid_request", `mode must be one of ${SET_MODES.join(", ")}`);
+  if (!Array.isArray(tools)) throw new TenonError("session.invalid_request", "tools must be a list");
+  return { key, mode: known, tools };
 }
 
 /** As they are kept: long texts and media are records of their own, and blocks name them. */

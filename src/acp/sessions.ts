@@ -19,10 +19,10 @@ import type { LoadOptions, SessionAccess, SessionHandle } from "./access.js";
 import { abilitiesOf, type ClientAbilities } from "./capabilities.js";
 import type { SessionRequest, StoredSessionRequest } from "./from-client.js";
 import type { FrontStream } from "./front.js";
-import { sharedMeta } from "./meta.js";
+import { sharedMeta, tenonMeta } from "./meta.js";
 import { NumberedRelay, type SharedMessage, SharedUpdate } from "./numbered.js";
 import { configOptions, EARLY_SETTINGS, EmittedSettings, settingsAnswer } from "./options.js";
-import { McpMessages, sessionPorts, TerminalTrust } from "./ports.js";
+import { McpMessages, sessionPorts, TerminalTrust, ToolCalls } from "./ports.js";
 import { EventRelay, replayUpdates } from "./relay.js";
 import { toUpdates } from "./to-client.js";
 
@@ -62,6 +62,8 @@ export class OpenSessions {
   readonly abilities: Cell<ClientAbilities | undefined> = new Cell<ClientAbilities | undefined>(undefined);
   /** Requests to the client's own servers. */
   readonly messages: McpMessages = new McpMessages();
+  /** Calls of tools that the client runs. */
+  readonly calls: ToolCalls = new ToolCalls();
   readonly #terminals: TerminalTrust;
   readonly #access: SessionAccess;
   readonly #write: DirectWrite;
@@ -352,9 +354,9 @@ export class OpenSessions {
 
   #attach(session: SessionHandle, { client }: acp.AgentConnection, abilities: ClientAbilities): void {
     const { world } = this.#access;
-    const { messages } = this;
+    const { messages, calls } = this;
     const terminals = { trust: this.#terminals, tell: (words: string) => session.notice("warning", words) };
-    session.attach(sessionPorts(client, { sessionId: session.id, abilities, messages, terminals, world }));
+    session.attach(sessionPorts(client, { sessionId: session.id, abilities, messages, calls, terminals, world }));
   }
 
   #send(sessionId: string, update: acp.SessionUpdate): Promise<void> | undefined {
@@ -381,15 +383,20 @@ export class OpenSessions {
 
 export async function listSessions(
   access: SessionAccess,
-  { cwd, cursor }: Pick<acp.ListSessionsRequest, "cwd" | "cursor">,
+  { cwd, cursor, _meta }: Pick<acp.ListSessionsRequest, "cwd" | "cursor" | "_meta">,
 ): Promise<acp.ListSessionsResponse> {
-  const { sessions, nextCursor } = await access.list(defined({ cwd: cwd ?? undefined, cursor: cursor ?? undefined }));
   const { shared } = access;
-  const infos = sessions.map(({ id, additionalDirectories: more, updatedMs, cwd, title }) => ({
+  const { label: given } = shared ? tenonMeta({ _meta }) : {};
+  const wanted = { cwd: cwd ?? undefined, cursor: cursor ?? undefined, label: given ?? undefined };
+  if (wanted.label !== undefined && typeof wanted.label !== "string") {
+    throw new TenonError("session.invalid_request", "_meta.tenon.label must be a text");
+  }
+  const { sessions, nextCursor } = await access.list(defined({ ...wanted, label: wanted.label }));
+  const infos = sessions.map(({ id, additionalDirectories: more, updatedMs, cwd, title, label }) => ({
     sessionId: id,
     cwd,
     title,
-    ...defined({ _meta: shared && { tenon: shared.listed(id) } }),
+    ...defined({ _meta: shared && { tenon: { ...shared.listed(id), ...defined({ label }) } } }),
     ...defined({ additionalDirectories: more.length > 0 ? [...more] : undefined }),
     updatedAt: new Date(updatedMs).toISOString(),
   }));

@@ -24,10 +24,10 @@ export type {
 export { grantSecrets, isForPeople, resourceOf } from "./auth/port.js";
 export type { CachedTools, DiskCacheOptions, KnownStart, ServerCache } from "./connection/cache.js";
 export { diskCache, recordedCache } from "./connection/cache.js";
-export { McpConnection, type ServerConnection } from "./connection/connection.js";
+export { CallGate, McpConnection, type ServerConnection } from "./connection/connection.js";
 export type { ConnectionOptions, ServerLimits, ToolOverrides } from "./connection/options.js";
 export type { ConnectionState } from "./connection/state.js";
-export type { CallOptions, CallOutcome, CallProgress } from "./protocol/call.js";
+export { answerOf, type CallOptions, type CallOutcome, type CallProgress, ProgressPace } from "./protocol/call.js";
 export type { Link, ServerIdentity } from "./protocol/link.js";
 export { type LeftOut, type Listing, shortName } from "./protocol/lists.js";
 export type { ElicitAnswer, ElicitRequest, Peer, Root, ServerLog } from "./protocol/peer.js";
@@ -52,7 +52,7 @@ export {
   readResource,
 } from "./protocol/prompts-and-resources.js";
 export type { TaskHandle } from "./protocol/task.js";
-export type { McpTool, McpToolAnnotations } from "./protocol/tools.js";
+export { type McpTool, type McpToolAnnotations, readSingleTool } from "./protocol/tools.js";
 export { RpcRefusal } from "./rpc/rpc.js";
 export type { PoolRequest, PoolSettings, ServerPoolOptions } from "./sharing/server-pool.js";
 export { ServerPool, sharingKey } from "./sharing/server-pool.js";

@@ -81,6 +81,22 @@ export const SESSION_LIMITS = {
     leaveGraceMs: 500,
     fileMs: 30_000,
   },
+  /**
+   * Tools that clients run themselves: keys of a session and of one client, tools of a key and what they take in memory, how long
+   * they stay after their client is gone, what one answer and the arguments of one call may have, and sets that are gone and
+   * remembered for their reasons.
+   */
+  extraTools: {
+    keys: 64,
+    keysPerClient: 8,
+
+    tools: 128,
+    heapBytes: 4_194_304,
+    graceMs: 60_000,
+    answer: { maxNodes: 200_000, maxBytes: 16_777_216, maxDepth: 256 },
+    arguments: { maxNodes: 50_000, maxBytes: 8_388_608, maxDepth: 100 },
+    remembered: 32,
+  },
   /** Ids of prompts of one session that are remembered, the last ones, and their length. */
   prompts: { remembered: 4_096, idChars: 128 },
 } as const;

@@ -5,6 +5,7 @@ import type { ContentBlock } from "../base/text/content.js";
 import type { AskAnswer, AskOption, BuiltinPresentation, ClientFiles, Terminal } from "../builtin/index.js";
 import type { ElicitAnswer, ElicitRequest, McpChannel } from "../mcp/index.js";
 import type { ApprovalAnswer, CatalogTool } from "../tools/index.js";
+import type { ExtraAnswer, ExtraCall } from "./tools/extra-source.js";
 
 /** The client of a gateway that did something, as the gateway knows it: never as the client calls itself. */
 export interface ClientName {
@@ -144,6 +145,8 @@ export interface SessionPorts {
   elicitationCompleted?(id: string): void;
   /** Leads to the MCP servers of the client's own (`kind: "acp"`). */
   readonly mcpChannel?: McpChannel;
+  /** Runs a tool that the client added to the session. Rejects only for a bug. */
+  callTool?(call: ExtraCall, signal: AbortSignal): Promise<ExtraAnswer>;
   /** The client's own files, with what its editor has not saved yet; without them the disk is used. */
   readonly fs?: ClientFiles;
   /** A terminal the client shows; without it commands run here. */

@@ -10,7 +10,7 @@ import { type EffectiveConfig, readyServers } from "../config/index.js";
 import type { StopReason } from "../engine/index.js";
 import type { ModelUsage } from "../models/index.js";
 import { Answering } from "./answering.js";
-import { type Attachment, type JoinRequest, SessionClients } from "./clients/clients.js";
+import { type Attachment, type JoinRequest, LOCAL, SessionClients } from "./clients/clients.js";
 import type { Questions } from "./clients/questions.js";
 import { SessionConfiguration } from "./configuration.js";
 import type { GoingOn } from "./conversation/continuation.js";
@@ -36,6 +36,7 @@ import { GitWatch } from "./servers/git-watch.js";
 import { samplingPeer } from "./servers/sampling.js";
 import { SessionServers, type SessionServersOptions } from "./servers/servers.js";
 import { SessionSettings, type SettingName, type SettingsView } from "./settings.js";
+import type { SetToolsAnswer, SetToolsRequest } from "./tools/extra-tools.js";
 import { SessionTools, type ToolControls } from "./tools/tools.js";
 
 export interface PromptResult {
@@ -346,6 +347,20 @@ export class Session implements AsyncDisposable {
   }
 
   /**
+   * Tools that a client runs itself, through its `callTool`: they join at the next model call, and end with their client. Throws
+   * `access.limited` when there are too many. A source in this process is for `tools.add`.
+   */
+  setTools(request: SetToolsRequest, by: ClientName = LOCAL): SetToolsAnswer {
+    this.#mustBeOpen();
+    return this.#tools.extra.set(by, request);
+  }
+
+  /** The client has left by its own word: nobody waits for its tools. */
+  dropTools({ client }: ClientName): void {
+    this.#tools.extra.left(client);
+  }
+
+  /**
    * Stops the running turn, whose prompt resolves with `cancelled`, and takes back prompts that wait; without either, stops
    * calls of earlier turns that still run. By a client: its own prompts that wait, or if there are none, the running turn.
    */
@@ -422,7 +437,10 @@ export class Session implements AsyncDisposable {
       },
       turn: () => this.#turns.running,
       onQuestion: (question) => this.#changed({ question }),
-      onClients: () => this.#changed(),
+      onClients: () => {
+        this.#tools.extra.follow(this.#clients.list);
+        this.#changed();
+      },
     });
     clients.declaredBy(by);
     return clients;
@@ -462,6 +480,7 @@ export class Session implements AsyncDisposable {
       ports: () => this.#clients.ports,
       allowHosts: () => this.#config?.allowHosts ?? [],
       commandVariables: () => this.#config?.commandVariables ?? [],
+      caller: (client) => this.#clients.caller(client),
       onPlan: (entries) => this.#conversation.setPlan(entries),
       onNotice: this.#events.notice,
     });

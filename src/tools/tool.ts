@@ -147,6 +147,8 @@ export interface ToolSource {
   /** Whether it is a process of its own on this machine. */
   readonly isProcess?: boolean;
   about?(): SourceAbout;
+  /** Any other source of its name counts before it, whatever the layers are. */
+  readonly givesWay?: boolean;
   /** Entries of its list that cannot be used, each with the reason in one sentence. */
   leftOut?(): readonly { readonly name: string; readonly text: string }[];
   /** The live list; the catalog takes a snapshot of it between model calls. */

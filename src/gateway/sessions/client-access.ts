@@ -140,8 +140,8 @@ export class ClientAccess implements SessionAccess {
     await this.#options.sessions.delete(this.account, id);
   }
 
-  async leave(session: SessionHandle): Promise<void> {
-    if (session instanceof JoinedSession) session.leave();
+  async leave(session: SessionHandle, cause: "closed" | "lost" = "lost"): Promise<void> {
+    if (session instanceof JoinedSession) session.leave(cause);
   }
 
   async records(id: string, after: number, limit: number): ReturnType<SessionAccess["records"]> {

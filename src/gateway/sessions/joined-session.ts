@@ -172,6 +172,12 @@ export class JoinedSession implements SessionHandle, Member {
     await this.open.servers.replace(allowedServers(given, this.#by.may), this.client);
   }
 
+  /** Whatever its role is: its token says whether it may. The tools are this client's. */
+  setTools(request: Parameters<Handle<"setTools">>[0]): ReturnType<Handle<"setTools">> {
+    const { client, name } = this.#by;
+    return this.open.session.setTools(request, { client, name });
+  }
+
   cancel(): void {
     if (this.#by.role === "controller") this.open.session.cancel(this.#by);
   }
@@ -181,7 +187,8 @@ export class JoinedSession implements SessionHandle, Member {
   }
 
   /** Work goes on. */
-  leave(): void {
+  leave(cause: "closed" | "lost" = "lost"): void {
+    if (cause === "closed") this.open.session.dropTools(this.#by);
     this.#attachment?.leave();
     this.#attachment = undefined;
     this.#sessions.exit(this.open, this);

@@ -1,8 +1,9 @@
 // Reads the tools servers send without trusting their shape: a bad one is set aside with a reason, the others stay.
 import type { Pace } from "../../base/async/pace.js";
-import { isJsonObject, type JsonObject, type JsonValue, sameJson } from "../../base/json/json.js";
+import { isJsonObject, type JsonObject, type JsonValue, measure, sameJson } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
+import { MCP_LIMITS } from "../limits.js";
 import { checkParamHeaders } from "../transport/http/param-headers.js";
 import type { Link } from "./link.js";
 import { type Listing, listAll, type ReadEntry, shortName, textField } from "./lists.js";
@@ -43,6 +44,14 @@ export function readTool(raw: JsonValue | undefined): ReadEntry<McpTool> {
     return { ok: false, name, reason: `its inputSchema has type ${given} instead of "object"` };
   }
   return { ok: true, key: name, item: toolOf(raw, name, type === undefined ? { ...schema, type: "object" } : schema) };
+}
+
+/** One that came by itself, within the bounds of an entry of a list. `heapBytes`: what it takes in memory, by a safe estimate. */
+export function readSingleTool(raw: JsonValue | undefined): { read: ReadEntry<McpTool>; heapBytes: number } {
+  const { heapBytes, over } = measure(raw, MCP_LIMITS.listEntry);
+  const read = readTool(raw);
+  if (over === undefined || !read.ok) return { read, heapBytes };
+  return { read: { ok: false, name: shortName(read.key), reason: `its definition is ${over}` }, heapBytes };
 }
 
 type Writable<T> = { -readonly [key in keyof T]: T[key] };

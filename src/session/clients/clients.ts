@@ -6,6 +6,7 @@ import { defined } from "../../base/json/defined.js";
 import type { World } from "../../base/ports/world.js";
 import { SESSION_LIMITS } from "../limits.js";
 import type { ClientName, SessionPorts } from "../ports.js";
+import type { ToolCaller } from "../tools/extra-source.js";
 import { ELICITATION, PERMISSION, PERSON, SAMPLING, TRUST } from "./question-kinds.js";
 import { type AskedClient, type QuestionChange, Questions, type QuestionsOptions } from "./questions.js";
 
@@ -46,7 +47,9 @@ export interface SessionClientsOptions extends Pick<QuestionsOptions, "world" | 
 type ClientFiles = NonNullable<SessionPorts["fs"]>;
 
 /** The one client of a session that has no gateway. */
-const LOCAL: ClientName = { client: "local", name: "the client" };
+export const LOCAL: ClientName = { client: "local", name: "the client" };
+
+const UNABLE = { kind: "refused", message: "the client runs no tools" } as const;
 
 const MODES = ["form", "url"] as const;
 
@@ -147,6 +150,14 @@ export class SessionClients {
   /** The one client of a session without a gateway, in the place of an earlier one. */
   attach(ports: SessionPorts): Attachment {
     return this.join({ client: LOCAL, role: "controller", mayApprove: true, isUnattended: false, ports });
+  }
+
+  /** The way to a client that runs tools of its own; undefined while it is not attached. */
+  caller(client: string): ToolCaller | undefined {
+    const one = [...this.#clients].findLast((attached) => attached.client.client === client);
+    const { ports, gone } = one ?? {};
+    if (!ports?.callTool || !gone) return undefined;
+    return { call: async (call, signal) => (await ports.callTool?.(call, signal)) ?? UNABLE, gone: gone.signal };
   }
 
   /** From now on the servers the client gave are reached through this one. */

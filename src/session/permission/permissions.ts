@@ -29,6 +29,7 @@ import {
   type PolicyRule,
   resolvePaths,
   type SourcedTool,
+  type ToolOrigin,
   underProtection,
 } from "../../tools/index.js";
 import { SESSION_LIMITS } from "../limits.js";
@@ -238,6 +239,11 @@ export class Permissions {
       const answer = await ports.ask(question, signal).catch((): PermissionAnswer => "cancelled");
       await this.#answerReview(judged, offered(question, answer));
     }
+  }
+
+  /** Another source has this name from now on. */
+  forgetSource(origin: ToolOrigin, server: string): void {
+    this.#approvals.forgetSource({ origin, server });
   }
 
   /** There is no call that it could be for: "once" means this definition, as long as the session lasts. */

@@ -37,6 +37,8 @@ import { Permissions, type ServerFacts, type SessionPolicy } from "../permission
 import type { SessionPorts } from "../ports.js";
 import type { OpenServer } from "../servers/entry.js";
 import { resultsFolder } from "../store/file-store.js";
+import type { ToolCaller } from "./extra-source.js";
+import { ExtraTools } from "./extra-tools.js";
 import { recordedCloseness } from "./meaning.js";
 import { recordedBuiltin, recordedDecisions, recordedText } from "./recorded.js";
 
@@ -47,6 +49,8 @@ export interface SessionToolsOptions extends SessionOptions {
   commandVariables(): readonly string[];
   onPlan(entries: readonly PlanEntry[]): void;
   readonly onNotice: Notify;
+  /** The way to a client that is attached. */
+  readonly caller: (client: string) => ToolCaller | undefined;
 }
 
 /** What an embedder and the commands of a session may do with its tools. */
@@ -80,6 +84,9 @@ export class SessionTools implements AsyncDisposable {
   /** What others may do with the tools. */
   readonly controls: ToolControls;
   readonly permissions: Permissions;
+  /** Those that clients run themselves. */
+  readonly extra: ExtraTools;
+  #absentServers: readonly AbsentServer[] = [];
   readonly #options: SessionToolsOptions;
   readonly #resources: ResourceSource;
   /** Looked up once for each launch: a call need not wait for the disk. */
@@ -109,6 +116,12 @@ export class SessionTools implements AsyncDisposable {
     for (const { id: name, origin, source, definition } of options.history?.restored.called ?? []) {
       if (origin !== "builtin") this.catalog.keepName(name, source, definition.name);
     }
+    this.extra = new ExtraTools({
+      ...options,
+      catalog: this.catalog,
+      onNameTaken: (source) => this.permissions.forgetSource("extra", source),
+      onAbsent: () => this.#setAbsent(),
+    });
     this.controls = toolControls(this.catalog);
     this.builtin = makeBuiltin(options);
     this.#resources = new ResourceSource(world);
@@ -131,8 +144,13 @@ export class SessionTools implements AsyncDisposable {
         known?.source === source && JSON.stringify(known.wanted.catalog ?? {}) === JSON.stringify(settings);
       if (!isSame) this.catalog.add(source, settings);
     }
-    this.catalog.setAbsent(absent);
+    this.#absentServers = absent;
+    this.#setAbsent();
     this.#resources.setConnections(servers.map(({ connection }) => connection));
+  }
+
+  #setAbsent(): void {
+    this.catalog.setAbsent([...this.#absentServers, ...this.extra.absent]);
   }
 
   /** What the configuration says about tools in general. */
@@ -185,7 +203,7 @@ export class SessionTools implements AsyncDisposable {
         const { tool, arguments: given } = request;
         const look = () => this.builtin.preview(tool.definition.name, given, signal);
         const impossible = () => this.builtin.impossible(tool.definition.name, given);
-        const warnings = () => this.catalog.lookAlikes(tool.id);
+        const warnings = () => [...this.extra.about(tool), ...this.catalog.lookAlikes(tool.id)];
         return this.permissions.approve(
           {
             ...request,
@@ -206,6 +224,7 @@ export class SessionTools implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#resources.setConnections([]);
+    this.extra[Symbol.dispose]();
     await this.builtin[Symbol.asyncDispose]();
     await this.results[Symbol.asyncDispose]();
   }
@@ -223,7 +242,11 @@ export class SessionTools implements AsyncDisposable {
       program: (tool) => this.#programOf(tool),
       platform: world.platform,
       outside: () => this.outside.describe(),
-      onAllowed: ({ tool, arguments: given }) => this.outside.note(tool, given),
+      onAllowed: ({ tool, arguments: given }) => {
+        const { origin, source: server } = tool;
+        if (origin === "extra" && this.extra.has(server)) this.outside.add({ kind: "server", server, origin });
+        else this.outside.note(tool, given);
+      },
       onMigrated: (report) => options.onNotice("info", migrationText(report)),
       places: { files: world.files, cwd, ...defined({ home }) },
       policy: () => options.policy(),

@@ -330,7 +330,9 @@ export class SourceBook {
     this.#hasChanged = true;
     const winners = new Map<string, KnownTools>();
     const shadowed: Shadowed[] = [];
-    for (const known of LAYERS.flatMap((layer) => all.filter(({ source }) => source.origin === layer))) {
+    const inLayers = LAYERS.flatMap((layer) => all.filter(({ source }) => source.origin === layer));
+    const givesWay = ({ source }: KnownTools) => source.givesWay === true;
+    for (const known of [...inLayers.filter((one) => !givesWay(one)), ...inLayers.filter(givesWay)]) {
       const winner = winners.get(known.source.name);
       if (winner) shadowed.push({ known, by: winner.source });
       else winners.set(known.source.name, known);

@@ -349,10 +349,18 @@ export class Offering {
     };
   }
 
+  /** Whether any source, or a server that is no source now, has the name. */
+  knows(name: string): boolean {
+    const sources = [...this.book.active, ...this.book.shadowed.map(({ known }) => known), this.meta];
+    const isAbsent = this.absent.some((server) => server.name === name && server.kind !== "gone");
+    return isAbsent || sources.some(({ source }) => source.name === name);
+  }
+
   #goneText({ tool, source: { name, origin } }: KnownTool): string {
     const isThere = this.book.active.some(({ source }) => source.name === name);
     if (isThere) return `${tool.label} is gone: its server "${name}" does not have it any more`;
     const absent = this.absent.find((server) => server.name === name && server.origin === origin);
+    if (absent?.kind === "gone") return `${tool.label} is gone: ${absent.reason}`;
     return `${tool.label} is gone: its server "${name}" ${absent ? `is not used (${absent.reason})` : "was removed from this session"}`;
   }
 }

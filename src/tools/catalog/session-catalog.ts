@@ -123,6 +123,11 @@ export class SessionCatalog {
     );
   }
 
+  /** Whether any source, or a server that is no source now, has the name. */
+  knows(name: string): boolean {
+    return this.#offering.knows(name);
+  }
+
   /** What of a tool looks like another one's name, title or server: a sentence each, for people. */
   lookAlikes(id: ToolId): readonly string[] {
     this.#offering.refresh();

@@ -59,8 +59,11 @@ export interface WhyAnswer {
 export interface AbsentServer {
   readonly name: string;
   readonly origin: ToolOrigin;
-  readonly kind: "failed" | "not_trusted" | "disabled" | "shadowed";
+  /** `gone`: it was there, and its client took it away or left. */
+  readonly kind: "failed" | "not_trusted" | "disabled" | "shadowed" | "gone";
   readonly reason: string;
+  /** Its own names of the tools it had. */
+  readonly tools?: readonly string[];
 }
 
 /** The catalog at one moment. */
@@ -196,14 +199,22 @@ function serverWords(state: SourceState = READY): string {
 /** Why no known tool has the name: it was left out, its server is shadowed, absent or not ready, or it is gone. */
 function whyAbsent(name: string, { list, offering: { book }, absent }: CatalogState): WhyAnswer | undefined {
   const gone = list.seen.get(name)?.tool;
-  if (gone) return { kind: "gone", tool: gone, text: `${gone.label} is gone: its server does not have it any more.` };
+  if (gone) {
+    const left = absent.find((server) => server.kind === "gone" && server.name === gone.source);
+    const why = left?.reason ?? "its server does not have it any more";
+    return { kind: "gone", tool: gone, text: `${gone.label} is gone: ${why}.` };
+  }
   return [
     ...book.active.map((source) => () => whyLeftOut(name, source)),
     () => whyShadowed(name, book),
     ...absent.map((server) => (): WhyAnswer | undefined => {
       const kind = server.kind === "failed" ? "server_failed" : server.kind;
-      const text = `The server "${server.name}" is not used: ${server.reason}.`;
-      return isOf(name, server.name) ? { kind, text } : undefined;
+      const isGone = server.kind === "gone";
+      const text = isGone
+        ? `The tools of "${server.name}" are gone: ${server.reason}.`
+        : `The server "${server.name}" is not used: ${server.reason}.`;
+      const isTool = server.tools?.some((own) => isNameOf(name, server.name, own)) === true;
+      return isTool || isOf(name, server.name) ? { kind, text } : undefined;
     }),
     ...book.active.map((source) => () => whyServer(name, source)),
   ].reduce<WhyAnswer | undefined>((answer, next) => answer ?? next(), undefined);

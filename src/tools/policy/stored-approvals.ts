@@ -186,6 +186,15 @@ export class Approvals {
     if (known) this.#accepted.set(key, { ...known, isApproved: false });
   }
 
+  /** Of a source that another one takes the name of: what the session allowed and saw of it counts no more. */
+  forgetSource({ origin, server }: Pick<ToolName, "origin" | "server">): void {
+    for (const [id, grant] of this.#grants) {
+      if (grant.kind === "session_tool" && grant.origin === origin && grant.server === server) this.#grants.delete(id);
+    }
+    const prefix = keyOfNames({ origin, server, tool: "" });
+    for (const key of this.#accepted.keys()) if (key.startsWith(prefix)) this.#accepted.delete(key);
+  }
+
   async #forgetFormer(subject: ApprovalSubject): Promise<void> {
     const former = this.#former.get(keyOf(subject));
     if (!former) return;
