@@ -396,7 +396,7 @@ export async function listSessions(
     sessionId: id,
     cwd,
     title,
-    ...defined({ _meta: shared && { tenon: { ...shared.listed(id), ...defined({ label }) } } }),
+    ...defined({ _meta: shared && sharedMeta({ ...shared.listed(id), ...defined({ label }) }) }),
     ...defined({ additionalDirectories: more.length > 0 ? [...more] : undefined }),
     updatedAt: new Date(updatedMs).toISOString(),
   }));

@@ -60,6 +60,8 @@ export const GATEWAY_LIMITS = {
     drainMs: 30_000,
     /** For calls that were sent, of a turn that is left to the next gateway. */
     drainCallsMs: 2_000,
+    /** Of an account: labels whose session is remembered, and stored sessions of one label that are looked at. */
+    labels: 1_000,
     /** Labels and names of clients. */
     textChars: 128,
     /** Of a client: what a shell has, several times over. */

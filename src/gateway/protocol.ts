@@ -33,6 +33,7 @@ export interface ListedSessionMeta {
   readonly state: WireSessionState;
   readonly questions?: number;
   readonly clients?: number;
+  readonly label?: string;
 }
 
 // Parts of the answers.

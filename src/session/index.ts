@@ -25,6 +25,8 @@ export type {
   AskedAs,
   ClientName,
   ElicitQuestion,
+  ExtraAnswer,
+  ExtraCall,
   PermissionAnswer,
   PermissionChoice,
   PermissionQuestion,
@@ -41,7 +43,6 @@ export { type PromptResult, Session } from "./session.js";
 export { isLooser, SETTINGS, type SettingName, type SettingsView } from "./settings.js";
 export { FileSessionStore, givenTitle, journalStart } from "./store/file-store.js";
 export type { ListRequest, SessionPage, SessionStore, SessionSummary } from "./store/session-store.js";
-export type { ExtraAnswer, ExtraCall } from "./tools/extra-source.js";
 export type { SetToolsAnswer, SetToolsMode, SetToolsRequest } from "./tools/extra-tools.js";
 export { configuredEmbedder, MeaningSearch } from "./tools/meaning.js";
 export { programOf, type ToolControls } from "./tools/tools.js";

@@ -5,7 +5,6 @@ import type { ContentBlock } from "../base/text/content.js";
 import type { AskAnswer, AskOption, BuiltinPresentation, ClientFiles, Terminal } from "../builtin/index.js";
 import type { ElicitAnswer, ElicitRequest, McpChannel } from "../mcp/index.js";
 import type { ApprovalAnswer, CatalogTool } from "../tools/index.js";
-import type { ExtraAnswer, ExtraCall } from "./tools/extra-source.js";
 
 /** The client of a gateway that did something, as the gateway knows it: never as the client calls itself. */
 export interface ClientName {
@@ -124,6 +123,30 @@ export interface ElicitQuestion {
 export interface AskedAs {
   readonly questionId: string;
   readonly askedMs: number;
+}
+
+/** A call of a tool that a client runs. */
+export interface ExtraCall {
+  readonly toolCallId: string;
+  readonly key: string;
+  /** As the client named it. */
+  readonly name: string;
+  readonly arguments: JsonObject;
+  onProgress(progress: { readonly progress: number; readonly total?: number; readonly message?: string }): void;
+}
+
+/** `refused`: the client answered with an error. `lost`: there is no answer, and none will come. */
+export type ExtraAnswer =
+  | { readonly kind: "answered"; readonly result: unknown }
+  | { readonly kind: "refused"; readonly message: string }
+  | { readonly kind: "lost"; readonly message: string };
+
+/** The way to a client that is attached. */
+export interface ToolCaller {
+  /** Aborting the signal takes the call back at the client. Rejects only for a bug. */
+  readonly call: (call: ExtraCall, signal: AbortSignal) => Promise<ExtraAnswer>;
+  /** Aborts when the client leaves. */
+  readonly gone: AbortSignal;
 }
 
 /** `asked` is for clients that are asked together with others, or again after they came back. */

@@ -283,4 +283,30 @@ export const GATEWAY_REQUIREMENTS = [
     text: "a session whose turn waits for a client rests, does not keep the gateway up, and can be cancelled",
   },
   { id: "G555", text: "a session that was opened without a model is opened anew for the first client that brings one" },
+  // G630 to G659: tools that programs bring.
+  {
+    id: "G630",
+    text: "a client adds tools that it runs itself: the model calls them, progress and cancelling pass, over the gateway and over stdio",
+  },
+  {
+    id: "G631",
+    text: "tools with odd names, duplicates, huge and malformed definitions, too many tools or keys: each is named, and the rest works",
+  },
+  {
+    id: "G632",
+    text: "a client that answers nonsense, too much, an error or never: each is named to the model, and the session goes on",
+  },
+  {
+    id: "G633",
+    text: "tools of a client that is gone: calls under way are unknown, it has a minute to come back, then they are gone with a reason in /why",
+  },
+  {
+    id: "G634",
+    text: "two clients with the same key have sets of their own, and none stands in the place of a server",
+  },
+  {
+    id: "G635",
+    text: "calls of a client's tools are asked about with who runs them: its hints do not count, an approval is for the session and for this client",
+  },
+  { id: "G636", text: "a call of a client's tool that has an intent and no outcome is not sent again" },
 ] as const;

@@ -88,7 +88,20 @@ export class ClientAccess implements SessionAccess {
     if (id !== undefined && !UUID_V7.test(id)) {
       throw new TenonError("session.invalid_request", "_meta.tenon.id must be a UUID of version 7");
     }
-    const earlier = await this.#attachable(meta["attach"], place.cwd);
+    const attach = readAttach(meta["attach"]);
+    const create = async (as: string | undefined) =>
+      await this.#attachOrCreate(place, attach, defined({ id, label: as }));
+    if (attach === undefined || attach === "latest") return await create(label);
+    return await sessions.inLine(this.account, attach.label, () => create(attach.label));
+  }
+
+  async #attachOrCreate(
+    place: NewSession,
+    attach: Attach | undefined,
+    { id, label }: { readonly id?: string; readonly label?: string },
+  ): Promise<OpenedSession> {
+    const { sessions } = this.#options;
+    const earlier = await this.#attachable(attach, place.cwd);
     if (earlier !== undefined) {
       const open = await sessions.join(await this.#asBegun({ ...place, id: earlier }, true), this.#opener);
       return { session: this.#enter(open), showsOwn: true };
@@ -215,15 +228,20 @@ export class ClientAccess implements SessionAccess {
   }
 
   /** The session that `attach` of `session/new` means, if there is one. */
-  async #attachable(attach: JsonValue | undefined, cwd: string): Promise<string | undefined> {
+  async #attachable(attach: Attach | undefined, cwd: string): Promise<string | undefined> {
     if (attach === undefined) return undefined;
-    const label = isJsonObject(attach) ? attach["label"] : undefined;
-    if (attach !== "latest" && typeof label !== "string") {
-      throw new TenonError("session.invalid_request", '_meta.tenon.attach must be "latest" or {label}');
-    }
-    const request = typeof label === "string" ? { label } : { cwd };
-    const { sessions } = await this.list({ ...request, pageSize: 1 });
-    return sessions[0]?.id;
+    const { sessions } = this.#options;
+    if (attach !== "latest") return await sessions.labelled(this.account, attach.label);
+    const [stored] = (await this.list({ cwd, pageSize: 1 })).sessions;
+    // Those in which nothing was said yet are not in the list.
+    const fresh = sessions.open(this.account).filter(({ session, closing }) => {
+      return !closing && session.cwd === cwd && session.turnCount === 0;
+    });
+    const newest = fresh.reduce<OpenSession | undefined>(
+      (last, one) => (last && last.openedMs > one.openedMs ? last : one),
+      undefined,
+    );
+    return newest && newest.openedMs >= (stored?.updatedMs ?? 0) ? newest.id : stored?.id;
   }
 
   async #mustExist(id: string): Promise<void> {
@@ -255,6 +273,16 @@ export class ClientAccess implements SessionAccess {
     const additionalDirectories = await Promise.all((request.additionalDirectories ?? []).map(check));
     return { ...allowedServers(request, this.#client.may), cwd, additionalDirectories };
   }
+}
+
+/** Which session `session/new` may answer with, if there is one. */
+type Attach = "latest" | { readonly label: string };
+
+function readAttach(attach: JsonValue | undefined): Attach | undefined {
+  if (attach === undefined || attach === null || attach === "latest") return attach ?? undefined;
+  const label = isJsonObject(attach) ? textIn(attach, "label") : undefined;
+  if (label !== undefined) return { label };
+  throw new TenonError("session.invalid_request", '_meta.tenon.attach must be "latest" or {label}');
 }
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/u;

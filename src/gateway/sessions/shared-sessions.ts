@@ -40,6 +40,7 @@ export interface OpenSession {
   readonly hasEnvironment: boolean;
   /** The client that created it; undefined for one that was loaded. */
   readonly createdBy: string | undefined;
+  readonly openedMs: number;
   /** Whoever has it open, by connection. */
   readonly members: Set<Member>;
   /** Turns and records it had when it was opened. */
@@ -93,6 +94,8 @@ interface Account {
   readonly store: SessionStore;
   readonly open: Map<string, OpenSession>;
   readonly opening: Map<string, Promise<OpenSession>>;
+  /** By label, the session that was begun with it last; the latest last. */
+  readonly labels: Map<string, string>;
 }
 
 /** The user of the machine, whose sessions are those of `tenon acp` too. */
@@ -106,6 +109,7 @@ export class SharedSessions implements AsyncDisposable {
   readonly #runtimes: Runtimes;
   readonly #scope: Scope;
   readonly #accounts = new Map<string, Account>();
+  readonly #lines = new Map<string, Promise<unknown>>();
   readonly #watchers = new Set<(change: SessionChange) => void>();
   /** Sessions with a turn that runs or waits. */
   readonly #busy = new Set<OpenSession>();
@@ -156,6 +160,35 @@ export class SharedSessions implements AsyncDisposable {
     return this.find(account, id)?.session.state ?? (this.#left.isHeld(account, id) ? "waiting" : "resting");
   }
 
+  /** The one that was begun last with this label, if it is still there. */
+  async labelled(name: string, label: string): Promise<string | undefined> {
+    const account = this.#account(name);
+    const known = account.labels.get(label);
+    if (known !== undefined && (account.open.has(known) || (await account.store.has(known)))) return known;
+    const { sessions } = await account.store.list({ label, pageSize: GATEWAY_LIMITS.sessions.labels });
+    // Their ids begin with the time.
+    const id = sessions.map((one): string => one.id).reduce((last, one) => (one > last ? one : last), "");
+    if (id === "") return undefined;
+    noteLabel(account, label, id);
+    return id;
+  }
+
+  /** One after the other for each account and label: two clients that want the same label at once get one session. */
+  async inLine<T>(account: string, label: string, work: () => Promise<T>): Promise<T> {
+    const key = JSON.stringify([account, label]);
+    const before = this.#lines.get(key);
+    const mine = (async () => {
+      await before?.catch(() => undefined);
+      return await work();
+    })();
+    this.#lines.set(key, mine);
+    try {
+      return await mine;
+    } finally {
+      if (this.#lines.get(key) === mine) this.#lines.delete(key);
+    }
+  }
+
   /** A client connected; returns what to call when it is gone. */
   connected(): () => void {
     this.#connections += 1;
@@ -197,7 +230,11 @@ export class SharedSessions implements AsyncDisposable {
   }
 
   async #create(account: Account, request: NewSession, opener: OpenFor): Promise<OpenSession> {
-    const create: MakeSession = async (host, about) => host.createSession({ ...request, ...about });
+    const create: MakeSession = async (host, about) => {
+      const session = host.createSession({ ...request, ...about });
+      if (request.label !== undefined) noteLabel(account, request.label, session.id);
+      return session;
+    };
     return await this.#open(account, { request, opener, createdBy: opener.client }, create);
   }
 
@@ -404,7 +441,7 @@ export class SharedSessions implements AsyncDisposable {
     const { world, stateDir } = this.#options;
     const own = name === OWN_ACCOUNT ? stateDir : join(stateDir, "accounts", name);
     const store = new FileSessionStore(world, own);
-    const account: Account = { name, stateDir: own, store, open: new Map(), opening: new Map() };
+    const account: Account = { name, stateDir: own, store, open: new Map(), opening: new Map(), labels: new Map() };
     this.#accounts.set(name, account);
     return account;
   }
@@ -433,6 +470,7 @@ export class SharedSessions implements AsyncDisposable {
       ...{ id, account: account.name, session, runtime, hasEnvironment, createdBy },
       before: { turns: session.turnCount, records: session.log.lastSeq },
       members: new Set(),
+      openedMs: this.world.now(),
       servers: new BroughtServers(session, given, declarer),
     };
     account.open.set(id, open);
@@ -496,6 +534,13 @@ export class SharedSessions implements AsyncDisposable {
   #changed(change: SessionChange): void {
     for (const watcher of this.#watchers) contained(this.world.log, "watcher of sessions", () => watcher(change));
   }
+}
+
+function noteLabel({ labels }: Account, label: string, id: string): void {
+  labels.delete(label);
+  labels.set(label, id);
+  const [oldest] = labels.keys();
+  if (labels.size > GATEWAY_LIMITS.sessions.labels && oldest !== undefined) labels.delete(oldest);
 }
 
 function added(one: Totals, other: Totals): Totals {

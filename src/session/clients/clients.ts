@@ -5,8 +5,7 @@ import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import type { World } from "../../base/ports/world.js";
 import { SESSION_LIMITS } from "../limits.js";
-import type { ClientName, SessionPorts } from "../ports.js";
-import type { ToolCaller } from "../tools/extra-source.js";
+import type { ClientName, SessionPorts, ToolCaller } from "../ports.js";
 import { ELICITATION, PERMISSION, PERSON, SAMPLING, TRUST } from "./question-kinds.js";
 import { type AskedClient, type QuestionChange, Questions, type QuestionsOptions } from "./questions.js";
 

@@ -3,37 +3,14 @@ import { Cell } from "../../base/async/cell.js";
 import { abortListeners } from "../../base/async/scope.js";
 import { messageOf } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import { isJsonObject, type JsonObject, type JsonValue, measure } from "../../base/json/json.js";
+import { isJsonObject, type JsonValue, measure } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Timer, World } from "../../base/ports/world.js";
 import { text } from "../../base/text/content.js";
 import { answerOf, CallGate, type CallOutcome, type McpTool, ProgressPace } from "../../mcp/index.js";
 import { failed, type SourceCall, type SourceState, type ToolOutcome, type ToolSource } from "../../tools/index.js";
 import { SESSION_LIMITS } from "../limits.js";
-
-/** A call of a tool that a client runs. */
-export interface ExtraCall {
-  readonly toolCallId: string;
-  readonly key: string;
-  /** As the client named it. */
-  readonly name: string;
-  readonly arguments: JsonObject;
-  onProgress(progress: { readonly progress: number; readonly total?: number; readonly message?: string }): void;
-}
-
-/** `refused`: the client answered with an error. `lost`: there is no answer, and none will come. */
-export type ExtraAnswer =
-  | { readonly kind: "answered"; readonly result: unknown }
-  | { readonly kind: "refused"; readonly message: string }
-  | { readonly kind: "lost"; readonly message: string };
-
-/** The way to a client that is attached. */
-export interface ToolCaller {
-  /** Aborting the signal takes the call back at the client. Rejects only for a bug. */
-  readonly call: (call: ExtraCall, signal: AbortSignal) => Promise<ExtraAnswer>;
-  /** Aborts when the client leaves. */
-  readonly gone: AbortSignal;
-}
+import type { ExtraAnswer, ExtraCall, ToolCaller } from "../ports.js";
 
 export interface ExtraSourceOptions {
   readonly world: World;
@@ -114,7 +91,7 @@ export class ExtraSource implements ToolSource {
       abortListeners(signal).add(onCancel);
       abortListeners(caller.gone).add(onGone);
       limit.start(() => end("late"));
-      answering.then(end, (error: unknown) => end({ kind: "lost", message: messageOf(error) }));
+      answering.then(end).catch((error: unknown) => end({ kind: "lost", message: messageOf(error) }));
       if (signal.aborted) onCancel();
       if (caller.gone.aborted) onGone();
     });

@@ -6,8 +6,8 @@ import { type McpTool, readSingleTool } from "../../mcp/index.js";
 import type { AbsentServer, CatalogTool, SessionCatalog } from "../../tools/index.js";
 import type { Notify } from "../events.js";
 import { SESSION_LIMITS } from "../limits.js";
-import type { ClientName } from "../ports.js";
-import { ExtraSource, type ToolCaller } from "./extra-source.js";
+import type { ClientName, ToolCaller } from "../ports.js";
+import { ExtraSource } from "./extra-source.js";
 
 const { extraTools: MAX } = SESSION_LIMITS;
 
@@ -120,7 +120,7 @@ export class ExtraTools implements Disposable {
   /** By the client's own word: nobody waits for it. */
   left(client: string): void {
     for (const set of this.#sets.values()) {
-      if (set.owner.client === client) this.#drop(set, `their program ${quoted(set)} left this session`);
+      if (set.owner.client === client) this.#drop(set, `the program ${quoted(set)} left this session`);
     }
   }
 
@@ -132,7 +132,7 @@ export class ExtraTools implements Disposable {
   #put(set: ToolSet, tools: ReadonlyMap<string, HeldTool>, rejected: readonly RejectedTool[]): SetToolsAnswer["tools"] {
     const { source } = set;
     if (tools.size === 0) {
-      this.#drop(set, `their program ${quoted(set)} took them out`);
+      this.#drop(set, `the program ${quoted(set)} took them out`);
       return [];
     }
     source.rejected = rejected;
@@ -191,7 +191,7 @@ export class ExtraTools implements Disposable {
     const reason = `its program ${quoted(set)} is not connected, and has ${seconds} s to come back`;
     set.source.state.set({ kind: "broken", reason });
     set.grace = this.#options.world.after(MAX.graceMs, () => {
-      this.#drop(set, `their program ${quoted(set)} left, and did not come back within ${seconds} s`);
+      this.#drop(set, `the program ${quoted(set)} left, and did not come back within ${seconds} s`);
     });
   }
 
@@ -241,33 +241,27 @@ export function readTools(
       rejected.push({ name: "?", reason: `${given.length - index} more entries are left out: too many` });
       break;
     }
-    if (taken > MAX.heapBytes) {
-      rejected.push({
-        name: nameIn(raw),
-        reason: `the definitions before it take ${MAX.heapBytes} bytes, which is the most`,
-      });
-      continue;
-    }
     const { read, heapBytes } = readSingleTool(raw);
-    taken += heapBytes;
     if (!read.ok) {
       rejected.push({ name: read.name, reason: read.reason });
       continue;
     }
     const { key, item } = read;
     const { annotations: _hints, taskSupport: _task, ...tool } = item;
-    if (seen.has(key)) rejected.push({ name: key, reason: "it is defined twice: the last one counts" });
-    else if (!tools.has(key) && tools.size >= MAX.tools) {
-      rejected.push({ name: key, reason: `a key may have ${MAX.tools} tools` });
+    const replaced = tools.get(key);
+    const sum = taken + heapBytes - (replaced?.heapBytes ?? 0);
+    const isFull = !replaced && tools.size >= MAX.tools;
+    if (isFull || sum > MAX.heapBytes) {
+      const reason = isFull
+        ? `a key may have ${MAX.tools} tools`
+        : `the definitions of a key may take ${MAX.heapBytes} bytes`;
+      rejected.push({ name: key, reason });
       continue;
     }
+    if (seen.has(key)) rejected.push({ name: key, reason: "it is defined twice: the last one counts" });
+    taken = sum;
     seen.add(key);
     tools.set(key, { tool, heapBytes });
   }
   return { tools, rejected };
-}
-
-function nameIn(raw: JsonValue | undefined): string {
-  const name = typeof raw === "object" && raw !== null && "name" in raw ? raw.name : undefined;
-  return typeof name === "string" ? name.slice(0, 80) : "?";
 }

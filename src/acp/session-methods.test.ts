@@ -1,0 +1,40 @@
+// What `_tenon/session/set_tools` may be asked with: anything else is a named error.
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { TenonError } from "../base/errors.js";
+import { readSetTools } from "./session-methods.js";
+
+test("set_tools: the mode is replace unless given, and what is wrong is named", () => {
+  expect(readSetTools({ key: "my tools" })).toEqual({ key: "my tools", mode: "replace", tools: [] });
+  expect(readSetTools({ key: "ключ-1", mode: "add", tools: [1] })).toEqual({ key: "ключ-1", mode: "add", tools: [1] });
+  const words = (params: object) => () => readSetTools(JSON.parse(JSON.stringify(params)));
+  for (const key of [undefined, "", "__proto__", " a", "a\nb", "a\u202eb", "x".repeat(65), 7, null, ["a"]]) {
+    expect(words({ key })).toThrow(/^key must be a text of 1 to 64 letters/u);
+  }
+  expect(words({ key: "a", mode: "replaced" })).toThrow("mode must be one of replace, add, remove, clear");
+  expect(words({ key: "a", tools: { name: "x" } })).toThrow("tools must be a list");
+});
+
+test("set_tools: whatever comes is read, or refused as an invalid request", () => {
+  const params = fc.record(
+    {
+      key: fc.oneof(fc.string(), fc.jsonValue()),
+      mode: fc.oneof(fc.constantFrom("replace", "add", "remove", "clear"), fc.jsonValue()),
+      tools: fc.jsonValue(),
+    },
+    { requiredKeys: [] },
+  );
+  fc.assert(
+    fc.property(params, (given) => {
+      try {
+        const { key, mode, tools } = readSetTools(JSON.parse(JSON.stringify(given)));
+        expect(["replace", "add", "remove", "clear"]).toContain(mode);
+        expect(key.length).toBeLessThanOrEqual(64);
+        expect(Array.isArray(tools)).toBe(true);
+      } catch (error) {
+        if (!(error instanceof TenonError)) throw error;
+        expect(error.code).toBe("session.invalid_request");
+      }
+    }),
+  );
+});
