@@ -53,6 +53,8 @@ export {
 } from "./protocol/prompts-and-resources.js";
 export type { TaskHandle } from "./protocol/task.js";
 export { type McpTool, type McpToolAnnotations, readSingleTool } from "./protocol/tools.js";
+export { HeldCalls, type ProvidedAnswer } from "./provide/held-calls.js";
+export { type ProvidedRequest, ServerProvider } from "./provide/provider.js";
 export { RpcRefusal } from "./rpc/rpc.js";
 export type { PoolRequest, PoolSettings, ServerPoolOptions } from "./sharing/server-pool.js";
 export { ServerPool, sharingKey } from "./sharing/server-pool.js";

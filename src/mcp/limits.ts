@@ -47,6 +47,8 @@ export const MCP_LIMITS = {
   inputMaxRequests: 32,
   /** Before a server is asked again that wanted nothing from us but patience. */
   inputPauseMs: 250,
+  /** Telling a client that a call it holds is given up. */
+  releaseMs: 10_000,
   /** Questions of one server to a person or a model at the same time. */
   peerAsksAtOnce: 8,
   /** Progress notices of one call: told at once, then the latest per interval, each message cut. A server may send any number. */
@@ -167,4 +169,17 @@ export const TASK_LIMITS = {
   idMaxChars: 1_024,
   /** Of a status message: one line on a card. */
   messageMaxChars: 500,
+} as const;
+
+/** Servers of a client that a gateway on another machine uses. */
+export const PROVIDE_LIMITS = {
+  /** Calls that wait for answers of a person or a model, and how long each of them does. */
+  heldCalls: 32,
+  heldMs: 600_000,
+  /** Requests of the gateway to one server at a time: more than its connection there would ever send. */
+  requestsAtOnce: 128,
+  /** Resources that are followed for one subscription; the rest is not acknowledged. */
+  followedResources: 256,
+  /** A server of the older era is asked to report a resource: one that takes longer has hung. */
+  subscribeMs: 30_000,
 } as const;

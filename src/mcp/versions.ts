@@ -19,3 +19,9 @@ export const META = {
   serverInfo: "io.modelcontextprotocol/serverInfo",
   subscriptionId: "io.modelcontextprotocol/subscriptionId",
 } as const;
+
+/** In `_meta` of a result that asks for input: the call itself is held at the other side, and waits for its answers. */
+export const HELD = "tenon/held";
+
+/** Says that a call which is held is not gone on with; with its `requestState`. */
+export const RELEASE = "tenon/release";

@@ -1,11 +1,13 @@
 // The rounds of a modern request: a result that asks for input is answered and the request sent again, until it is complete.
 import { sleep } from "../../base/async/deadline.js";
+import { handled } from "../../base/async/scope.js";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
 import { MCP_LIMITS } from "../limits.js";
-import type { RequestOptions, RpcOutcome } from "../rpc/rpc.js";
+import { type RequestOptions, type RpcOutcome, RpcRefusal } from "../rpc/rpc.js";
+import { HELD, RELEASE } from "../versions.js";
 import type { PeerAnswers } from "./peer.js";
 import { readTask } from "./task.js";
 
@@ -22,7 +24,14 @@ export interface InputRequest {
 }
 
 /** What a result asks for; undefined when it is complete. A text says why it is invalid. */
-type Reading = { readonly requests: readonly InputRequest[]; readonly state: string | undefined } | string | undefined;
+type Reading = Asking | string | undefined;
+
+interface Asking {
+  readonly requests: readonly InputRequest[];
+  readonly state: string | undefined;
+  /** The call waits at the other side, with all it has done so far: it must hear a refusal too, and when it is given up. */
+  readonly isHeld: boolean;
+}
 
 export interface Rounds {
   readonly world: World;
@@ -47,11 +56,15 @@ export async function requestInRounds(
     const outcome = await rounds.send(method, round === 0 ? params : { ...params, ...extra }, leg);
     spentMs += rounds.world.monotonicMs() - sentMs;
     if (outcome.kind === "timed_out") return { kind: "timed_out", afterMs: Math.round(spentMs) };
+    // The server has seen the request in an earlier round, and may have acted on it.
+    if (outcome.kind === "lost" && round > 0) return { kind: "lost", loss: { ...outcome.loss, wasSent: true } };
     if (outcome.kind !== "result") return outcome;
     const reading = readResult(method, outcome.result);
     if (reading === undefined) return outcome;
     if (typeof reading === "string") return invalid(method, reading);
-    const responses = await answerAll(rounds, reading.requests, signal);
+    const responses = await answerAll(rounds, reading, signal);
+    const isLast = round === MCP_LIMITS.inputMaxRounds;
+    if (reading.isHeld && (signal.aborted || isLast)) release(rounds, reading.state);
     if (signal.aborted) return { kind: "cancelled" };
     if (typeof responses === "string") return declined(responses);
     // The state byte for byte, and only of this very round: it is the server's own memory.
@@ -77,7 +90,14 @@ function readResult(method: string, result: JsonObject): Reading {
   if (requests.length > MCP_LIMITS.inputMaxRequests) return `it asks for ${requests.length} inputs at once`;
   const strange = requests.find(({ method: kind }) => !INPUT_KINDS.includes(kind));
   if (strange) return `it asks for ${JSON.stringify(strange.method)}`;
-  return { requests, state: hasState ? requestState : undefined };
+  const meta = result["_meta"];
+  const isHeld = hasState && isJsonObject(meta) && meta[HELD] === true;
+  return { requests, state: hasState ? requestState : undefined, isHeld };
+}
+
+function release({ send, world }: Rounds, requestState: string | undefined): void {
+  const options = { signal: new AbortController().signal, timeoutMs: MCP_LIMITS.releaseMs };
+  handled(send(RELEASE, defined({ requestState }), options), world.log, "release a call");
 }
 
 export function readInput(key: string, raw: unknown): InputRequest {
@@ -88,7 +108,7 @@ export function readInput(key: string, raw: unknown): InputRequest {
 /** The answers by their keys, or the words for why there are none. One after the other: a person reads one at a time. */
 async function answerAll(
   { answers, world }: Rounds,
-  requests: readonly InputRequest[],
+  { requests, isHeld }: Asking,
   signal: AbortSignal,
 ): Promise<JsonObject | string> {
   const responses: [string, JsonObject][] = [];
@@ -98,13 +118,19 @@ async function answerAll(
     if (!asksPerson) await sleep(world, MCP_LIMITS.inputPauseMs, signal);
     for (const { key, method, params } of requests) {
       signal.throwIfAborted();
-      responses.push([key, await answers.answer(method, params, signal)]);
+      const answer = answers.answer(method, params, signal);
+      responses.push([key, await (isHeld ? answer.catch(refusalOf) : answer)]);
     }
     return Object.fromEntries(responses);
   } catch (thrown) {
     // Elicitation has a way to say no; the others have none, and the server is not waiting for one.
     return `what the server asked for was refused: ${messageOf(thrown)}`;
   }
+}
+
+function refusalOf(thrown: unknown): JsonObject {
+  const code = thrown instanceof RpcRefusal ? thrown.code : INVALID_RESULT;
+  return { error: { code, message: messageOf(thrown) } };
 }
 
 /** It did answer, and may have acted: the outcome is not known, and the words say why. */
