@@ -96,6 +96,7 @@ export class Stage {
     this.clients = new SessionClients({
       world: {
         now: () => this.nowMs,
+        monotonicMs: () => this.nowMs,
         randomBytes: (bytes) => new Uint8Array(bytes).fill((count += 1) % 256, bytes - 2).fill(count >> 8, 8, 10),
         after: (delayMs, run) => {
           const timer = { atMs: this.nowMs + delayMs, run };

@@ -230,6 +230,7 @@ const WIRE_CODES: Readonly<Record<ErrorCode, number>> = {
   "mcp.unsupported_version": INTERNAL,
   "mcp.protocol": INTERNAL,
   "mcp.unavailable": INTERNAL,
+  "mcp.client_gone": INTERNAL,
   "mcp.rate_limited": INTERNAL,
   "mcp.over_budget": INTERNAL,
   "mcp.too_large": INTERNAL,

@@ -52,6 +52,10 @@ export const ERROR_CODES = {
     cause: "The server could not be reached or is overloaded.",
     recovery: "Check the URL and your network connection.",
   },
+  "mcp.client_gone": {
+    cause: "The client that has the server left, and did not return in time.",
+    recovery: "Open the session in that client again.",
+  },
   "mcp.rate_limited": {
     cause: "Too many calls to this server at once or per minute.",
     recovery: "Wait, or raise its limits.",

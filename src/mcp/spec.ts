@@ -55,8 +55,10 @@ export interface RemoteSpec {
 export interface AcpSpec {
   readonly kind: "acp";
   readonly name: string;
-  /** Given by the client, valid on its connection only. */
+  /** Given by the client, for it alone: another client may have given the same. */
   readonly serverId: string;
+  /** Which client of the session has it; the one that is attached unless given. */
+  readonly client?: string;
 }
 
 export type ServerSpec = StdioSpec | RemoteSpec | AcpSpec;

@@ -71,7 +71,8 @@ export const SESSION_LIMITS = {
   /**
    * Clients of one session at a time; its open questions, how long each waits where it may, and ids of ended ones that are
    * remembered; how long a client that failed to answer may take to be reported as gone; how long one of several may take to
-   * read or write a file.
+   * read or write a file. A client of a gateway that left may return within `awayMs` and finds its servers as they were; one
+   * that is about to join is waited for `arriveMs` by its own servers.
    */
   clients: {
     max: 32,
@@ -80,6 +81,8 @@ export const SESSION_LIMITS = {
     endedQuestions: 256,
     leaveGraceMs: 500,
     fileMs: 30_000,
+    awayMs: 60_000,
+    arriveMs: 5_000,
   },
   /**
    * Tools that clients run themselves: keys of a session and of one client, tools of a key and what they take in memory, how long

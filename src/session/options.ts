@@ -33,10 +33,6 @@ export interface GivenServers {
   readonly includes?: Readonly<Record<string, ServerInclude>>;
   /** Names of servers without which the first turn is to fail. */
   readonly required?: readonly string[];
-  /** The id of the client that has those reached over ACP; the earliest that is attached unless given. */
-  readonly by?: string;
-  /** The same for each, by its id, where several clients have some. */
-  readonly declarers?: ReadonlyMap<string, string>;
 }
 
 /** Whose words they are. */

@@ -342,7 +342,6 @@ export class Session implements AsyncDisposable {
    */
   async setServers(given: GivenServers): Promise<void> {
     this.#mustBeOpen();
-    this.#clients.declaredBy(given.by, given.declarers);
     await this.#servers.give(given);
   }
 
@@ -427,8 +426,8 @@ export class Session implements AsyncDisposable {
     this.#closing = closing;
   }
 
-  #makeClients({ world, unattended, by }: SessionOptions): SessionClients {
-    const clients = new SessionClients({
+  #makeClients({ world, unattended }: SessionOptions): SessionClients {
+    return new SessionClients({
       world,
       mayWait: unattended === "wait",
       record: (entry) => {
@@ -437,13 +436,12 @@ export class Session implements AsyncDisposable {
       },
       turn: () => this.#turns.running,
       onQuestion: (question) => this.#changed({ question }),
-      onClients: () => {
+      onClients: (joined) => {
         this.#tools.extra.follow(this.#clients.list);
+        if (joined !== undefined) this.#servers.clientReturned(joined);
         this.#changed();
       },
     });
-    clients.declaredBy(by);
-    return clients;
   }
 
   /** Who is there, what runs, or a question has changed. */

@@ -27,7 +27,7 @@ export class BroughtServers {
   async replace(given: GivenServers, client: string | undefined): Promise<void> {
     this.#declarers.clear();
     for (const { name } of given.servers) this.#declarers.set(name, client);
-    await this.#give(given, client);
+    await this.#give(given);
   }
 
   /**
@@ -48,30 +48,24 @@ export class BroughtServers {
     const includes = Object.fromEntries(Object.entries(request.includes ?? {}).filter(([name]) => isFresh(name)));
     const brought = { servers: fresh, rejected, includes, required: (request.required ?? []).filter(isFresh) };
     for (const { name } of fresh) this.#declarers.set(name, client);
-    await this.#give(mergedServers(given, brought), client);
+    await this.#give(mergedServers(given, brought));
   }
 
   #isFresh(spec: GivenServer, client: string | undefined, isHere: (client: string | undefined) => boolean): boolean {
-    const { name, kind } = spec;
+    const { name } = spec;
     const known = this.#given.servers.find((one) => one.name === name);
     if (!known) return true;
+    if (isSameServer(known, spec)) return false;
     const declarer = this.#declarers.get(name);
     const isInUse = this.#session.state !== "idle" || (declarer !== client && isHere(declarer));
-    // One that is reached through its client needs one that is there.
-    if (isSameServer(known, spec)) return kind === "acp" && declarer !== client && !isInUse;
     if (!isInUse) return true;
     const words = `A client that joined has another server "${name}" than this session: the one that is there is in use, and stays.`;
     this.#session.notice("warning", words);
     return false;
   }
 
-  async #give(given: GivenServers, client: string | undefined): Promise<void> {
-    const declarers = new Map<string, string>();
-    for (const spec of given.servers) {
-      const declarer = this.#declarers.get(spec.name);
-      if (spec.kind === "acp" && declarer !== undefined) declarers.set(spec.serverId, declarer);
-    }
-    await this.#session.setServers({ ...given, declarers, ...defined({ by: client }) });
+  async #give(given: GivenServers): Promise<void> {
+    await this.#session.setServers(given);
     this.#given = given;
   }
 }

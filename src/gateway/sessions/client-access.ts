@@ -116,7 +116,7 @@ export class ClientAccess implements SessionAccess {
     const { sessions } = this.#options;
     await this.#mustExist(request.id);
     const known = sessions.find(this.account, request.id);
-    const given = known ? allowedServers(request, this.#client.may) : await this.#asBegun(request);
+    const given = known ? allowedServers(request, this.#client) : await this.#asBegun(request);
     const { systemPrompt, ...rest } = given;
     const mayPrompt = this.#options.principal.scopes.has("prompt");
     const open = await sessions.join(
@@ -271,7 +271,7 @@ export class ClientAccess implements SessionAccess {
     };
     const cwd = await check(request.cwd);
     const additionalDirectories = await Promise.all((request.additionalDirectories ?? []).map(check));
-    return { ...allowedServers(request, this.#client.may), cwd, additionalDirectories };
+    return { ...allowedServers(request, this.#client), cwd, additionalDirectories };
   }
 }
 

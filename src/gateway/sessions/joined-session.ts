@@ -28,20 +28,23 @@ export interface JoinedClient extends ClientName {
   readonly reconnect: () => void;
 }
 
-/** The machine of a gateway is not that of its clients: what a client may start or reach there is not for it to say. */
+/**
+ * The machine of a gateway is not that of its clients: what a client may start or reach there is not for it to say. Servers of
+ * its own are reached through this client only: another one may use the same ids.
+ */
 export function allowedServers<T extends Partial<GivenServers>>(
   given: T,
-  { isLocal }: Pick<SenderRights, "isLocal">,
+  { client, may: { isLocal } }: Pick<JoinedClient, "client" | "may">,
 ): T {
-  if (isLocal) return given;
   const refused: RejectedServer[] = [];
   const servers = (given.servers ?? []).flatMap((spec) => {
-    const reason = remoteProblem(spec);
-    if (reason === undefined) return "url" in spec ? { ...spec, mustBePublic: true } : spec;
+    if (spec.kind === "acp") return { ...spec, client };
+    const reason = isLocal ? undefined : remoteProblem(spec);
+    if (reason === undefined) return "url" in spec && !isLocal ? { ...spec, mustBePublic: true } : spec;
     refused.push({ name: spec.name, reason, origin: "client" });
     return [];
   });
-  return { ...given, servers, rejected: [...(given.rejected ?? []), ...refused] };
+  return { ...given, servers, ...defined({ rejected: isLocal ? undefined : [...(given.rejected ?? []), ...refused] }) };
 }
 
 /** Whole for those who may answer them. */
@@ -169,7 +172,7 @@ export class JoinedSession implements SessionHandle, Member {
 
   async setServers(given: Parameters<Handle<"setServers">>[0]): Promise<void> {
     this.#mustControl("change servers");
-    await this.open.servers.replace(allowedServers(given, this.#by.may), this.client);
+    await this.open.servers.replace(allowedServers(given, this.#by), this.client);
   }
 
   /** Whatever its role is: its token says whether it may. The tools are this client's. */

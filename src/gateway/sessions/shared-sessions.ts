@@ -251,7 +251,7 @@ export class SharedSessions implements AsyncDisposable {
     });
     try {
       this.#mustStay();
-      const session = await make(runtime.host, { hasClientEnvironment: hasEnvironment, ...defined({ by: client }) });
+      const session = await make(runtime.host, { hasClientEnvironment: hasEnvironment });
       if (this.#isDraining) await session.close(); // before its turn goes on: that is for the next gateway
       this.#mustStay();
       return this.#add(account, { session, runtime, hasEnvironment, createdBy, declarer: client, given: request });

@@ -112,6 +112,7 @@ const FINAL: ReadonlySet<ErrorCode> = new Set([
   "mcp.url_refused",
   "mcp.unauthorized",
   "mcp.unsupported_version",
+  "mcp.client_gone",
 ]);
 
 /** Networks and services come back by themselves: one that was reached before is tried on, out of its way. */

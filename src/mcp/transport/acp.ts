@@ -1,5 +1,6 @@
 // The transport over the client's own protocol (MCP-over-ACP): each request is one message of the channel.
 import { type ErrorCode, messageOf, TenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import type { AcpSpec } from "../spec.js";
 import type { OutgoingMessage, RequestLoss, RpcErrorBody, RpcId, Transport, TransportListener } from "./transport.js";
@@ -13,6 +14,8 @@ export interface McpChannel {
 export interface ChannelRequest {
   /** As the client declared the server. */
   readonly serverId: string;
+  /** Which client did, where there are several. */
+  readonly client?: string;
   readonly method: string;
   readonly params: JsonObject;
   /** Aborting it notifies the other side, as far as the carrier can. */
@@ -21,13 +24,17 @@ export interface ChannelRequest {
   onNotification(method: string, params: JsonObject): void;
 }
 
-/** `failed`: there is no answer of the server; `code` is the carrier's own, where it gave one. */
+/**
+ * `failed`: there is no answer of the server; `code` is the carrier's own, where it gave one. `away`: the client is gone, and may
+ * return within that time; 0 when it is not waited for any more.
+ */
 export type ChannelAnswer =
   | { readonly kind: "result"; readonly result: JsonValue }
   | { readonly kind: "error"; readonly error: RpcErrorBody }
-  | { readonly kind: "failed"; readonly message: string; readonly code?: number };
+  | { readonly kind: "failed"; readonly message: string; readonly code?: number }
+  | { readonly kind: "away"; readonly message: string; readonly returnsWithinMs: number; readonly wasSent: boolean };
 
-type Failure = Extract<ChannelAnswer, { kind: "failed" }>;
+type Failure = Extract<ChannelAnswer, { kind: "failed" | "away" }>;
 type Request = Extract<OutgoingMessage, { readonly method: string; readonly id: RpcId }>;
 
 export class AcpTransport implements Transport {
@@ -80,8 +87,10 @@ export class AcpTransport implements Transport {
 
   async #ask(channel: McpChannel, { id, method, params = {} }: Request, { signal }: AbortController): Promise<void> {
     const isOpen = () => !this.#isOver && this.#running.has(id) && !signal.aborted;
+    const { serverId, client } = this.#spec;
     const answer = await channel.request({
-      serverId: this.#spec.serverId,
+      serverId,
+      ...defined({ client }),
       method,
       params,
       signal,
@@ -93,7 +102,7 @@ export class AcpTransport implements Transport {
   }
 
   #answered(id: RpcId, method: string, answer: ChannelAnswer): void {
-    if (answer.kind === "failed") {
+    if (answer.kind === "failed" || answer.kind === "away") {
       const loss = lossOf(answer);
       this.#lose(id, loss);
       if (isEnd(answer)) this.#end(loss.error);
@@ -143,13 +152,21 @@ const FAILURES: Readonly<Record<number, readonly [ErrorCode, string, boolean]>> 
 const CLIENT_GONE = ["mcp.connection_lost", "the connection to the client ended", true] as const;
 const OTHER_FAILURE = ["mcp.protocol", "the client answered for its server with an error", true] as const;
 
-function lossOf({ code, message }: Failure): RequestLoss {
+function lossOf(failure: Failure): RequestLoss {
+  if (failure.kind === "away") {
+    const { message, wasSent, returnsWithinMs: retryAfterMs } = failure;
+    if (retryAfterMs <= 0) return { error: new TenonError("mcp.client_gone", message), wasSent };
+    return { error: new TenonError("mcp.connection_lost", message, { retryAfterMs }), wasSent };
+  }
+  const { code, message } = failure;
   const [ours, what, wasSent] = code === undefined ? CLIENT_GONE : (FAILURES[code] ?? OTHER_FAILURE);
   const text = `${what}: ${code === undefined ? message : `${message} (${code})`}`;
   return { error: new TenonError(ours, text), wasSent };
 }
 
 /** Nothing more can be sent: the server was withdrawn, the client does not support this, or it is gone. */
-function isEnd({ code }: Failure): boolean {
+function isEnd(failure: Failure): boolean {
+  if (failure.kind === "away") return true;
+  const { code } = failure;
   return code === SERVER_GONE || code === METHOD_NOT_FOUND || code === undefined;
 }

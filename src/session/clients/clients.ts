@@ -4,6 +4,7 @@ import { contained } from "../../base/async/scope.js";
 import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import type { World } from "../../base/ports/world.js";
+import type { ChannelAnswer, ChannelRequest, McpChannel } from "../../mcp/index.js";
 import { SESSION_LIMITS } from "../limits.js";
 import type { ClientName, SessionPorts, ToolCaller } from "../ports.js";
 import { ELICITATION, PERMISSION, PERSON, SAMPLING, TRUST } from "./question-kinds.js";
@@ -36,11 +37,12 @@ export interface AttachedClient extends ClientName {
   readonly isUnattended: boolean;
 }
 
-export interface SessionClientsOptions extends Pick<QuestionsOptions, "world" | "record" | "mayWait" | "turn"> {
+export interface SessionClientsOptions extends Pick<QuestionsOptions, "record" | "mayWait" | "turn"> {
+  readonly world: QuestionsOptions["world"] & Pick<World, "monotonicMs">;
   /** A question was asked or is over. */
   onQuestion(change: QuestionChange): void;
-  /** A client joined or left. */
-  onClients(): void;
+  /** A client joined or left; the id of one that joined. */
+  onClients(joined?: string): void;
 }
 
 type ClientFiles = NonNullable<SessionPorts["fs"]>;
@@ -106,10 +108,10 @@ export class SessionClients {
   readonly #options: SessionClientsOptions;
   /** The earliest first. */
   readonly #clients = new Set<AttachedOne>();
-  /** The client whose servers the session has; undefined for the one that is there. */
-  #declarer: string | undefined;
-  /** The same for single servers, by their ids. */
-  #declarers: ReadonlyMap<string, string> = new Map();
+  /** Those that left, by id, the latest last: when, and what people call them. */
+  readonly #left = new Map<string, { readonly name: string; readonly atMs: number }>();
+  /** Called with each client that joins. */
+  readonly #arrivals = new Set<() => void>();
 
   constructor(options: SessionClientsOptions) {
     this.#options = options;
@@ -142,7 +144,9 @@ export class SessionClients {
     this.questions.joined(joined);
     // Only now: a question must not count as one that nobody can answer in between.
     if (earlier) this.#leave(earlier);
-    this.#options.onClients();
+    this.#left.delete(request.client.client);
+    for (const arrived of this.#arrivals) arrived();
+    this.#options.onClients(request.client.client);
     return { leave: () => this.#leave(joined) };
   }
 
@@ -157,12 +161,6 @@ export class SessionClients {
     const { ports, gone } = one ?? {};
     if (!ports?.callTool || !gone) return undefined;
     return { call: async (call, signal) => (await ports.callTool?.(call, signal)) ?? UNABLE, gone: gone.signal };
-  }
-
-  /** From now on the servers the client gave are reached through this one. */
-  declaredBy(client: string | undefined, ofEach: ReadonlyMap<string, string> = new Map()): void {
-    this.#declarer = client;
-    this.#declarers = ofEach;
   }
 
   /**
@@ -215,28 +213,84 @@ export class SessionClients {
     return defined({
       fs: inOrder.find(({ fs }) => fs?.readText !== undefined || fs?.writeText !== undefined)?.fs,
       terminal: inOrder.find(({ ports }) => ports.terminal)?.ports.terminal,
-      mcpChannel: this.#channel(controllers),
+      mcpChannel: this.#options.mayWait || this.#holder(undefined) ? this.#channel : undefined,
     });
   }
 
-  #channel(controllers: readonly AttachedOne[]): SessionPorts["mcpChannel"] {
-    const of = (declarer: string | undefined) => {
-      const declaring = controllers.filter(({ client }) => declarer === undefined || client.client === declarer);
-      return declaring.find(({ ports }) => ports.mcpChannel)?.ports.mcpChannel;
-    };
-    const declarers = this.#declarers;
-    if (declarers.size === 0) return of(this.#declarer);
-    return {
-      request: async (request) => {
-        const channel = of(declarers.get(request.serverId) ?? this.#declarer);
-        if (channel) return await channel.request(request);
-        return { kind: "failed", message: "the client that has this server is not attached" };
-      },
-    };
+  readonly #channel: McpChannel = { request: (request) => this.#reach(request) };
+
+  /** The one that has the server: the client that gave it, else the earliest that has any. */
+  #holder(client: string | undefined): AttachedOne | undefined {
+    return [...this.#clients].find((one) => {
+      const isMeant = client === undefined || one.client.client === client;
+      return isMeant && one.role === "controller" && one.ports.mcpChannel !== undefined;
+    });
+  }
+
+  /** A request that is under way ends with the attachment it went out over: nobody would hear its answer. */
+  async #reach(request: ChannelRequest): Promise<ChannelAnswer> {
+    const { client } = request;
+    const one = this.#holder(client) ?? (await this.#arrival(client, request.signal));
+    const channel = one?.ports.mcpChannel;
+    if (!one || !channel) return this.#unreachable(client, false);
+    const answer = await orAborted(channel.request(request), one.gone.signal).catch(() => undefined);
+    if (answer && (answer.kind !== "failed" || answer.code !== undefined || !one.isShared)) return answer;
+    const { world } = this.#options;
+    using patience = createDeadline(
+      (ms, run) => world.after(ms, run),
+      SESSION_LIMITS.clients.leaveGraceMs,
+      one.gone.signal,
+    );
+    if (answer) await orAborted(new Promise<never>(() => {}), patience.signal).catch(() => undefined);
+    const message = answer?.kind === "failed" ? answer.message : `${one.client.name} is gone`;
+    // It has come back meanwhile over another connection, or never left.
+    return this.#holder(client) ? { kind: "failed", message } : this.#unreachable(client, true);
+  }
+
+  #unreachable(client: string | undefined, wasSent: boolean): ChannelAnswer {
+    if (client === undefined) return { kind: "failed", message: "no client is attached that has such servers" };
+    const { awayMs } = SESSION_LIMITS.clients;
+    const { name, atMs } = this.#left.get(client) ?? {};
+    const returnsWithinMs = atMs === undefined ? 0 : Math.max(0, atMs + awayMs - this.#options.world.monotonicMs());
+    const who = `the client that has this server${name === undefined ? "" : ` (${name})`}`;
+    const seconds = awayMs / 1_000;
+    const message =
+      returnsWithinMs > 0
+        ? `${who} is gone; it is waited for ${seconds} s`
+        : `${who} left, and did not return within ${seconds} s`;
+    return { kind: "away", message, returnsWithinMs, wasSent };
+  }
+
+  /** A session is given the servers of a client a moment before the client has joined it. */
+  async #arrival(client: string | undefined, signal: AbortSignal): Promise<AttachedOne | undefined> {
+    if (client === undefined || this.#left.has(client)) return undefined;
+    const { world } = this.#options;
+    using patience = createDeadline((ms, run) => world.after(ms, run), SESSION_LIMITS.clients.arriveMs, signal);
+    let arrived = () => {};
+    const joined = new Promise<AttachedOne>((resolve) => {
+      arrived = () => {
+        const holder = this.#holder(client);
+        if (holder) resolve(holder);
+      };
+    });
+    this.#arrivals.add(arrived);
+    try {
+      return await orAborted(joined, patience.signal).catch(() => undefined);
+    } finally {
+      this.#arrivals.delete(arrived);
+    }
+  }
+
+  #remember({ client, name }: ClientName): void {
+    const [oldest] = this.#left.keys();
+    if (oldest !== undefined && this.#left.size >= SESSION_LIMITS.clients.max) this.#left.delete(oldest);
+    this.#left.delete(client);
+    this.#left.set(client, { name, atMs: this.#options.world.monotonicMs() });
   }
 
   #leave(one: AttachedOne): void {
     if (!this.#clients.delete(one)) return;
+    if (one.isShared && !this.#holder(one.client.client)) this.#remember(one.client);
     one.gone.abort(new DOMException(`${one.client.name} is gone`, "AbortError"));
     this.questions.left(one);
     this.#options.onClients();

@@ -207,6 +207,15 @@ export class SessionServers {
     });
   }
 
+  /** Those of a client that was away are taken up again. */
+  clientReturned(client: string): void {
+    for (const { connection } of this.#running) {
+      const { spec, state } = connection;
+      const isDown = state.value.kind === "waiting" || state.value.kind === "failed";
+      if (spec.kind === "acp" && spec.client === client && isDown) connection.restart();
+    }
+  }
+
   disable(name: string): ServerChange {
     if (this.#off.has(name)) return { ok: true, text: `"${name}" is off already.` };
     const open = this.#find(name);
