@@ -12,6 +12,7 @@ export {
 } from "./access.js";
 export type { AgentOptions, PromisedSession } from "./agent.js";
 export { abilitiesOf, type SetupCommand } from "./capabilities.js";
+export { readClientServers } from "./from-client.js";
 export { Front, type FrontOptions, type FrontStream, messageSink } from "./front.js";
 export { tenonMeta } from "./meta.js";
 export type { SharedMessage } from "./numbered.js";

@@ -37,6 +37,7 @@ export type {
   SessionState,
   TrustRequest,
 } from "./ports.js";
+export { configuredServer } from "./servers/entry.js";
 export { isLogInable } from "./servers/server-login.js";
 export { SingleServer, type SingleServerOptions } from "./servers/servers.js";
 export { type PromptResult, Session } from "./session.js";

@@ -151,8 +151,7 @@ export class BookedSession {
   }
 
   get directories(): readonly string[] {
-    const { cwd, additionalDirectories: more } = this.#about;
-    return [cwd, ...(Array.isArray(more) ? more : [])].filter((path) => typeof path === "string");
+    return directoriesOf(this.#about);
   }
 
   /** The editor asks for a session that it has open. */
@@ -184,6 +183,11 @@ export class BookedSession {
         return wasSent && this.seen.after !== undefined ? again(this.seen.after) : { method, params };
     }
   }
+}
+
+/** Of a session, its own first. */
+export function directoriesOf({ cwd, additionalDirectories: more }: JsonObject): readonly string[] {
+  return [cwd, ...(Array.isArray(more) ? more : [])].filter((path) => typeof path === "string");
 }
 
 function aboutOf(params: JsonObject): JsonObject {

@@ -6,6 +6,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json
 import { messageOf } from "../base/message.js";
 import { type Asked, AskedOfEditor, BookedSession, type EditorRequest, type Join, REPEATABLE } from "./book.js";
 import type { Connection, FromGateway } from "./connection.js";
+import { EditorServers, FORK, type LoadOwnServers, SET_SERVERS } from "./editor-servers.js";
 import { GatewayClient, type GatewayOptions } from "./gateway-client.js";
 import { TRANSLATOR_LIMITS } from "./limits.js";
 import {
@@ -27,6 +28,8 @@ export interface TranslatorOptions extends GatewayOptions {
   readonly send: (message: object) => Promise<void> | undefined;
   /** A notice as the updates that an editor with these capabilities shows. */
   readonly notice: (level: NoticeLevel, text: string, capabilities: JsonValue | undefined) => readonly object[];
+  /** Runs the editor's servers that a gateway on another machine cannot; loaded when the editor hands one over. */
+  readonly ownServers?: LoadOwnServers;
 }
 
 export type NoticeLevel = "info" | "warning" | "error";
@@ -57,12 +60,21 @@ export class Translator {
   /** By their ids at the gateway, oldest first. */
   readonly #requests = new Map<number, EditorRequest>();
   readonly #asked = new AskedOfEditor();
+  readonly #servers: EditorServers;
   #refusal: Outcome | undefined;
   #isAway = false;
   #onSent: () => void = () => {};
 
   constructor(options: TranslatorOptions) {
     this.#options = options;
+    this.#servers = new EditorServers({
+      load: options.ownServers,
+      log: options.world.log,
+      tell: (id, words) => {
+        const session = this.#sessions.get(id);
+        if (session) this.#tell(session, "warning", words);
+      },
+    });
     this.#gateway = new GatewayClient(options, {
       onUp: (connection) => this.#up(connection),
       onDown: (connection) => this.#down(connection),
@@ -107,7 +119,7 @@ export class Translator {
   }
 
   async close(): Promise<void> {
-    await this.#gateway.close();
+    await Promise.all([this.#gateway.close(), this.#servers.close()]);
   }
 
   // From the editor.
@@ -197,13 +209,20 @@ export class Translator {
       const hint = "Look whether it did before you send it again.";
       return this.#answer(request, failure(ERRORS.internal, words, "gateway.unreachable", hint));
     }
-    this.#send(request);
+    const placing = this.#servers.placedFor(request, session?.directories);
+    if (!placing) return this.#send(request, params);
+    const { connection } = this.#gateway;
+    request.isOnWire = true; // not to be sent a second time meanwhile
+    const sending = placing.then((placed) => {
+      if (connection && this.#gateway.connection === connection) this.#send(request, placed);
+    });
+    handled(sending, this.#options.world.log, "send servers");
   }
 
-  #send(request: EditorRequest): void {
+  #send(request: EditorRequest, params: JsonValue | undefined): void {
     const { connection } = this.#gateway;
     if (!connection) return;
-    const { key, method, params, sessionId } = request;
+    const { key, method, sessionId } = request;
     const isAgain = request.wasSent;
     request.isOnWire = true;
     request.wasSent = true;
@@ -223,9 +242,10 @@ export class Translator {
     const { method, params, sessionId } = request;
     if (!outcome.error && isJsonObject(params)) {
       if (method === "session/delete" && sessionId !== undefined) this.#forget(sessionId);
-      if (method === "_tenon/session/set_mcp_servers") this.#sessionOf(request)?.declareServers(params["mcpServers"]);
-      const made = method === "session/fork" ? sessionIdOf(outcome.result) : undefined;
+      if (method === SET_SERVERS) this.#sessionOf(request)?.declareServers(params["mcpServers"]);
+      const made = method === FORK ? sessionIdOf(outcome.result) : undefined;
       if (made !== undefined) this.#bookFork(made, params, outcome);
+      if (made !== undefined) this.#servers.forked(request.key, made);
     }
     this.#answer(request, outcome);
   }
@@ -301,9 +321,14 @@ export class Translator {
 
   #fromGateway(connection: Connection, message: FromGateway, raw: JsonObject): void {
     const { method, params } = message;
-    if (message.kind === "request") return this.#ask(connection, { ...message, params });
+    if (message.kind === "request") {
+      if (!this.#servers.serves(connection, message)) this.#ask(connection, { ...message, params });
+      return;
+    }
     if (method === CANCEL_REQUEST) {
-      const asked = this.#asked.byGatewayId(connection, isJsonObject(params) ? params["requestId"] : undefined);
+      const id = isJsonObject(params) ? params["requestId"] : undefined;
+      this.#servers.cancel(id);
+      const asked = this.#asked.byGatewayId(connection, id);
       if (asked) this.#withdraw(connection, asked);
       return;
     }
@@ -382,6 +407,7 @@ export class Translator {
 
   #down(connection: Connection): void {
     this.#asked.dropRequestsOf(connection);
+    this.#servers.disconnected();
     for (const session of this.#sessions.values()) {
       session.state = "absent";
       session.failedJoins = 0;
@@ -445,20 +471,25 @@ export class Translator {
     const { connection } = this.#gateway;
     if (!connection || session.state !== "absent") return;
     session.state = "joining";
-    const begin = () => {
-      if (!this.#isCurrent(connection, session)) return;
-      const join = session.nextJoin();
-      if (session.opening) session.opening.wasSent = true;
-      connection.request(this.#gateway.nextId(), join.method, join.params, (outcome) => {
+    const { opening, directories } = session;
+    const join = session.nextJoin();
+    const begin = (params: JsonValue = join.params) => {
+      if (!this.#isCurrent(connection, session) || session.opening !== opening) return;
+      if (opening) opening.wasSent = true;
+      connection.request(this.#gateway.nextId(), join.method, params, (outcome) => {
         if (this.#isCurrent(connection, session)) this.#joined(session, join, outcome);
       });
       this.#onSent();
     };
-    const preparing = this.#gateway.prepare(connection, session.directories);
-    if (!preparing) return begin();
     const { log } = this.#options.world;
+    const placed = this.#servers.placed(join.params, { sessionId: session.id, directories });
+    if (placed) return handled(placed.then(begin), log, "join a session");
+    const preparing = this.#gateway.prepare(connection, directories);
+    if (!preparing) return begin();
     handled(
-      preparing.catch((error: unknown) => log.warn("translator.environment", { error: messageOf(error) })).then(begin),
+      preparing
+        .catch((error: unknown) => log.warn("translator.environment", { error: messageOf(error) }))
+        .then(() => begin()),
       log,
       "join a session",
     );
@@ -529,6 +560,7 @@ export class Translator {
 
   #forget(sessionId: string): void {
     this.#sessions.delete(sessionId);
+    this.#servers.forget(sessionId);
     this.#leaveQuestions(sessionId);
   }
 

@@ -44,7 +44,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     types: ["mcp", "tools", "config", "engine"],
     packages: [ACP_SDK, "ws", "prom-client"],
   },
-  translator: { rooms: ["base", "config", "gateway"] },
+  // `own-servers.ts`, which is loaded when an editor hands over a server, uses more than the rest.
+  translator: { rooms: ["base", "config", "gateway", "acp", "mcp", "session"] },
   world: { rooms: ["base"], packages: ["@opentelemetry/api", "ws"], isWorldly: true },
   index: { rooms: ["base", "session", "config", "tools", "mcp", "models", "world"] },
   testing: { rooms: ["base", "mcp", "acp", "world"], packages: [ACP_SDK, "zod"], isWorldly: true },

@@ -77,10 +77,10 @@ class Stage implements AsyncDisposable {
       serverId: "id",
       held: this.held,
       roots: () => [{ uri: "file:///laptop" }],
-      open: (ours) =>
+      open: (given) =>
         new McpConnection(
           { kind: "stdio", name: "s", command: "/bin/server", args: [], env: {} },
-          { world, cwd: "/laptop", client, peer: ours },
+          { world, cwd: "/laptop", client, ...given },
         ),
       onProblem: (error) => this.problems.push(error),
     });
@@ -227,7 +227,7 @@ function scripted(options: FakeLinkOptions & { readonly call?: ServerConnection[
     held,
     roots: () => [],
     onProblem: () => {},
-    open: (peer) => {
+    open: ({ peer = {} }) => {
       ours = peer;
       const connection = {
         ...{ state, tools: new Cell([]), start: ready, restart: () => {}, close: async () => {} },

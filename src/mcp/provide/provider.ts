@@ -6,6 +6,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/j
 import type { World } from "../../base/ports/world.js";
 import type { ContentBlock } from "../../base/text/content.js";
 import type { ServerConnection } from "../connection/connection.js";
+import type { ConnectionOptions } from "../connection/options.js";
 import { PROVIDE_LIMITS } from "../limits.js";
 import { type CallOutcome, type CallProgress, readContent, readContents } from "../protocol/call.js";
 import { FOREVER_MS, type Link } from "../protocol/link.js";
@@ -24,7 +25,7 @@ export interface ProviderOptions {
   readonly roots: () => readonly Root[];
   readonly held: HeldCalls;
   /** Makes the connection; it is started with the first request, which says what the gateway can be asked. */
-  readonly open: (peer: Peer) => ServerConnection;
+  readonly open: (given: Pick<ConnectionOptions, "peer" | "limits">) => ServerConnection;
   /** It could not be started. The gateway hears only that: the reason may name what is on this machine. */
   readonly onProblem: (error: TenonError) => void;
 }
@@ -69,7 +70,9 @@ export class ServerProvider implements AsyncDisposable {
 
   constructor(options: ProviderOptions) {
     this.#options = options;
-    this.#connection = options.open(this.#peer());
+    // The gateway says when a call has taken too long, and does not count what a person takes to answer.
+    const limits = { callTimeoutMs: FOREVER_MS, callMaxMs: FOREVER_MS };
+    this.#connection = options.open({ peer: this.#peer(), limits });
     this.#subscriptions = new Subscriptions(this.#connection);
   }
 

@@ -20,6 +20,7 @@ import { possiblePaths } from "../../../config/index.js";
 import {
   gatewayEnvironment,
   localGateway,
+  ownServers,
   remoteLink,
   sessionEnvironment,
   Translator,
@@ -73,10 +74,10 @@ export async function serveThroughGateway(serving: GatewayServing): Promise<Serv
 export function wayToGateway(
   world: World,
   { url, tokenFile }: GatewayChoice,
-): Pick<TranslatorOptions, "open" | "judge" | "environment" | "gatewayName" | "isLocal"> | string {
+): Pick<TranslatorOptions, "open" | "judge" | "environment" | "gatewayName" | "isLocal" | "ownServers"> | string {
   if (url !== undefined) {
     const open = remoteLink({ url, ...defined({ tokenFile }) }, { world, openWebSocket });
-    return { open, gatewayName: `at ${new URL(url).host}`, isLocal: false };
+    return { open, gatewayName: `at ${new URL(url).host}`, isLocal: false, ownServers: ownServers(world) };
   }
   const { stateDir } = possiblePaths(world.env);
   if (stateDir === undefined) return "no home directory is known";
