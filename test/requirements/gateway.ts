@@ -309,4 +309,33 @@ export const GATEWAY_REQUIREMENTS = [
     text: "calls of a client's tools are asked about with who runs them: its hints do not count, an approval is for the session and for this client",
   },
   { id: "G636", text: "a call of a client's tool that has an intent and no outcome is not sent again" },
+  // G600 to G629: servers of the client, for a gateway on another machine.
+  {
+    id: "G600",
+    text: "a program that an editor hands over is started beside the translator, never at a gateway on another machine, and its tools are the session's",
+  },
+  { id: "G601", text: "progress, errors and cancellation of its calls reach the session, in both eras of the protocol" },
+  {
+    id: "G602",
+    text: "questions of such a server (elicitation, sampling) are put to the session while the call is held, in both eras; roots are answered on its own machine",
+  },
+  { id: "G603", text: "nothing of its command, variables or headers is in the journal, the state or the log of the gateway" },
+  { id: "G604", text: "a client that is gone ends its running calls as unknown at once" },
+  {
+    id: "G605",
+    text: "the same client that returns within a minute takes its servers up again, and the servers see no new handshake; later they are connected anew",
+  },
+  {
+    id: "G606",
+    text: "when the translator dies its servers end with it, the running call ends as unknown, and the session says so",
+  },
+  {
+    id: "G607",
+    text: "HTTP servers at loopback and private addresses are dialled by the translator; public ones by the gateway",
+  },
+  {
+    id: "G608",
+    text: "a server that cannot or may not be started there is failed for the session, and the person is told the reason on their own machine",
+  },
+  { id: "G609", text: "such servers follow the session: they are changed, copied and ended with it" },
 ] as const;
