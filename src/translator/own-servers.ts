@@ -100,7 +100,7 @@ export class OwnServers implements AsyncDisposable {
   /** A message of the gateway to one of them. Never rejects. */
   async request(params: JsonObject, { signal, notify }: Pick<ProvidedRequest, "signal" | "notify">): Promise<Outcome> {
     const { serverId, method } = params;
-    const placed = this.#byId.get(String(serverId));
+    const placed = typeof serverId === "string" ? this.#byId.get(serverId) : undefined;
     if (!placed) return failure(SERVER_GONE, "the editor has taken the server back", "mcp.unavailable");
     if (typeof method !== "string") return failure(ERRORS.invalidParams, "mcp/message needs a method", "mcp.protocol");
     const { provider, problem = "" } = placed;
@@ -214,8 +214,7 @@ const LIMITS_TOLD = 1_000;
 
 /** A map from names to entries is what some clients pass on. */
 function entriesOf(raw: JsonValue | undefined): readonly JsonValue[] {
-  if (Array.isArray(raw)) return raw;
-  if (!isJsonObject(raw)) return [];
+  if (!isJsonObject(raw)) return typeof raw === "object" && raw !== null ? raw : [];
   return Object.entries(raw).map(([name, entry]) => (isJsonObject(entry) ? { name, ...entry } : { name }));
 }
 

@@ -1,7 +1,7 @@
 // A gateway over TCP and a translator with the editor's servers, each in a world of its own in this process: real sockets, real processes.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect } from "vitest";
+import { expect, vi } from "vitest";
 import { isJsonObject, type JsonObject } from "../../src/base/json/json.js";
 import type { WebSocketLink } from "../../src/base/ports/web-socket.js";
 import { loadGateway, loadGatewayServer } from "../../src/gateway/index.js";
@@ -106,9 +106,14 @@ class Editor implements AsyncDisposable {
   }
 
   async until(sessionId: string, name: string, state: string): Promise<JsonObject> {
-    const find = async () => (await this.servers(sessionId)).find((server) => server["name"] === name);
-    await expect.poll(async () => (await find())?.["state"], { timeout: 15_000, interval: 150 }).toBe(state);
-    return (await find()) ?? {};
+    return await vi.waitFor(
+      async () => {
+        const found = (await this.servers(sessionId)).find((server) => server["name"] === name);
+        if (found?.["state"] === state) return found;
+        throw new Error(`${name} is not ${state}: ${JSON.stringify(found)}`);
+      },
+      { timeout: 15_000, interval: 150 },
+    );
   }
 
   shows(words: string): boolean {

@@ -314,12 +314,18 @@ export const GATEWAY_REQUIREMENTS = [
     id: "G600",
     text: "a program that an editor hands over is started beside the translator, never at a gateway on another machine, and its tools are the session's",
   },
-  { id: "G601", text: "progress, errors and cancellation of its calls reach the session, in both eras of the protocol" },
+  {
+    id: "G601",
+    text: "progress, errors and cancellation of its calls reach the session, in both eras of the protocol",
+  },
   {
     id: "G602",
     text: "questions of such a server (elicitation, sampling) are put to the session while the call is held, in both eras; roots are answered on its own machine",
   },
-  { id: "G603", text: "nothing of its command, variables or headers is in the journal, the state or the log of the gateway" },
+  {
+    id: "G603",
+    text: "nothing of its command, variables or headers is in the journal, the state or the log of the gateway",
+  },
   { id: "G604", text: "a client that is gone ends its running calls as unknown at once" },
   {
     id: "G605",

@@ -95,9 +95,9 @@ function readResult(method: string, result: JsonObject): Reading {
   return { requests, state: hasState ? requestState : undefined, isHeld };
 }
 
-function release({ send, world }: Rounds, requestState: string | undefined): void {
+function release(rounds: Rounds, requestState: string | undefined): void {
   const options = { signal: new AbortController().signal, timeoutMs: MCP_LIMITS.releaseMs };
-  handled(send(RELEASE, defined({ requestState }), options), world.log, "release a call");
+  handled(rounds.send(RELEASE, defined({ requestState }), options), rounds.world.log, "release a call");
 }
 
 export function readInput(key: string, raw: unknown): InputRequest {

@@ -123,7 +123,7 @@ export class ProvidedCall {
   }
 
   #dropQuestions(reason: string): void {
-    for (const { settle } of [...this.#questions.values()]) settle(new RpcRefusal(INTERNAL_ERROR, reason));
+    for (const question of [...this.#questions.values()]) question.settle(new RpcRefusal(INTERNAL_ERROR, reason));
   }
 }
 

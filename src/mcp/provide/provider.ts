@@ -236,7 +236,7 @@ export class ServerProvider implements AsyncDisposable {
       const contents = readContents(result["contents"]).map((block) => toResource(block));
       return complete({ ...result, contents });
     }
-    const messages = Array.isArray(result["messages"]) ? result["messages"] : [];
+    const messages: readonly JsonValue[] = Array.isArray(result["messages"]) ? result["messages"] : [];
     const read = messages.map((message) => {
       if (!isJsonObject(message)) return message;
       const [content] = readContent(message["content"]);
