@@ -80,7 +80,7 @@ export interface OpenFor {
   readonly env?: World["env"];
 }
 
-type MakeSession = (host: SessionHost, about: Pick<NewSession, "hasClientEnvironment" | "by">) => Promise<Session>;
+type MakeSession = (host: SessionHost, about: Pick<NewSession, "hasClientEnvironment">) => Promise<Session>;
 
 interface Opening {
   readonly request: NewSession;
