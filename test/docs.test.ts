@@ -5,7 +5,7 @@ import { type ParseError, parse } from "jsonc-parser";
 import { describe, expect, test } from "vitest";
 import { LIMIT_FILES, limitsIn } from "../scripts/docs/limits-page.js";
 import { referencePages } from "../scripts/docs/pages.js";
-import { SESSION_METHODS } from "../src/acp/capabilities.js";
+import { SESSION_METHODS, SHARED_SESSION_METHODS } from "../src/acp/capabilities.js";
 import { TABLE } from "../src/cli/table.js";
 import { configFile } from "../src/config/layers/schema.js";
 import { scopesOf } from "../src/gateway/access/principal.js";
@@ -135,12 +135,13 @@ describe("docs/reference/gateway.md", () => {
 
   test("has every method, each with the scope it needs", () => {
     const own = part(source("sessions/gateway-methods.ts"), 'readonly methods: SharedAccess["methods"] = {', "\n  };");
-    const methods = [...SESSION_METHODS, ...literals(own)];
+    const methods = [...SESSION_METHODS, ...SHARED_SESSION_METHODS, ...literals(own)];
     expect(namesIn(page, "Methods").toSorted()).toEqual(methods.toSorted());
     const known = part(source("access/principal.ts"), "const METHODS", "\n};");
     const listed = rowsIn(page, "Scopes").flatMap(([, scope = "", names = ""]) => {
       return [...names.matchAll(/`([^`]+)`/gu)].map(([, method = ""]) => {
-        expect(scopesOf(method, undefined), method).toEqual([scope.replaceAll("`", "")]);
+        const more = method === "_tenon/session/call_tool" ? ["prompt"] : [];
+        expect(scopesOf(method, undefined), method).toEqual([scope.replaceAll("`", ""), ...more]);
         return method;
       });
     });

@@ -12,6 +12,7 @@ import type {
   SessionPage,
   StoredRecord,
   StoredRequest,
+  StoredView,
 } from "../session/index.js";
 import type { SharedIntroduction } from "./capabilities.js";
 
@@ -38,6 +39,9 @@ export type SessionHandle = Pick<
   | "setTools"
   | "cancel"
   | "notice"
+  | "restartServer"
+  | "loginPage"
+  | "callTool"
 >;
 
 export interface OpenedSession {
@@ -68,8 +72,11 @@ export interface SharedAccess {
   /** The connection is over, and all of its sessions were left. */
   closed(): void;
   /** Requests of its own, by method. */
-  readonly methods: Readonly<Record<string, (params: JsonObject, notify: Notify) => object | Promise<object>>>;
+  readonly methods: Readonly<Record<string, OwnMethod>>;
 }
+
+/** `signal`: the client takes its request back, or is gone. */
+export type OwnMethod = (params: JsonObject, notify: Notify, signal: AbortSignal) => object | Promise<object>;
 
 /** Sends a notification to the client. */
 export type Notify = (method: string, params: object) => void;
@@ -91,8 +98,10 @@ export interface SessionAccess {
   delete(id: string): Promise<void>;
   /** Records of a session after a number. */
   records(id: string, after: number, limit: number): Promise<readonly StoredRecord[]>;
-  /** A session that is in memory, without joining it. Throws `session.not_found`. */
-  peek(id: string): SessionHandle;
+  /** A session that is in memory, without joining it. */
+  peek(id: string): SessionHandle | undefined;
+  /** One that is not, from its journal. Rejects with `session.not_found`. */
+  stored(id: string): Promise<StoredView>;
   /** `closed`: by the client's own word; `lost`: the connection is over. */
   leave(session: SessionHandle, cause: "closed" | "lost"): Promise<void>;
 }
@@ -145,8 +154,12 @@ export class HostAccess implements SessionAccess {
     return this.#host.records(id, after, limit);
   }
 
-  peek(id: string): SessionHandle {
-    return this.#host.get(id);
+  peek(id: string): SessionHandle | undefined {
+    return this.#host.sessions.find((session) => session.id === id);
+  }
+
+  stored(id: string): Promise<StoredView> {
+    return this.#host.storedView(id);
   }
 
   /** A client that closes takes back what runs; one that is gone has said nothing of the kind. */

@@ -9,8 +9,10 @@ import {
   abilitiesOf,
   introduction,
   MCP_STATUS,
+  SESSION_METHODS,
   SET_MCP_SERVERS,
   type SetupCommand,
+  SHARED_SESSION_METHODS,
 } from "./capabilities.js";
 import {
   type ClientServers,
@@ -114,7 +116,6 @@ export function createAgent({ access, promised: earlier = [], setup, ...write }:
       (params: unknown) => params,
       ({ params }) => sessions.calls.hear(params),
     )
-    .onRequest(MCP_STATUS, readId, ({ params }) => guarded(() => sessions.status(params)))
     .onRequest(SET_MCP_SERVERS, readServers, ({ params: { id, given } }) =>
       guarded(async () => ({ ...(await sessions.setServers(id, given)), notices: given.notices })),
     );
@@ -123,13 +124,15 @@ export function createAgent({ access, promised: earlier = [], setup, ...write }:
 
 /** Those of Tenon's own, and those that a gateway adds. */
 function withOwnMethods(app: AgentApp, access: SessionAccess, sessions: OpenSessions): AgentApp {
-  const own: SharedAccess["methods"] = sessionMethods(access, {
-    find: (id) => sessions.known(id) ?? access.peek(id),
+  const all = sessionMethods(access, {
+    peek: (id) => sessions.known(id) ?? access.peek(id),
     joined: (id) => sessions.find(id),
   });
+  const names = [MCP_STATUS, ...SESSION_METHODS, ...(access.shared ? SHARED_SESSION_METHODS : [])];
+  const own: SharedAccess["methods"] = Object.fromEntries(names.map((name) => [name, all[name]]));
   const notify: Notify = (method, params) => sessions.notify(method, params);
   for (const [method, run] of Object.entries({ ...own, ...access.shared?.methods })) {
-    app.onRequest(method, readObject, ({ params }) => guarded(() => run(params, notify)));
+    app.onRequest(method, readObject, ({ params, signal }) => guarded(() => run(params, notify, signal)));
   }
   return app;
 }

@@ -10,7 +10,7 @@ import { sentMeta, sharedMeta } from "./meta.js";
 const PROTOCOL_VERSION = 1;
 
 /** Methods of Tenon's own. */
-export const MCP_STATUS = "_tenon/mcp/status";
+export const MCP_STATUS = "_tenon/mcp/status" as const;
 export const SET_MCP_SERVERS = "_tenon/session/set_mcp_servers";
 export const SESSION_METHODS = [
   "_tenon/session/view",
@@ -19,6 +19,8 @@ export const SESSION_METHODS = [
   "_tenon/session/set_tools",
   "_tenon/question/answer",
 ] as const;
+/** For clients that are no editors: an editor has `/mcp` and `/tools` for it. */
+export const SHARED_SESSION_METHODS = ["_tenon/mcp/restart", "_tenon/mcp/login", "_tenon/session/call_tool"] as const;
 
 const OWN_METHODS: readonly string[] = [MCP_STATUS, SET_MCP_SERVERS, ...SESSION_METHODS];
 
@@ -61,7 +63,10 @@ export function introduction(
   const logins = authMethods(isJsonObject(params) ? params["clientCapabilities"] : undefined, setup);
   if (!shared) return { ...AGENT, authMethods: logins };
   const { agentCapabilities } = AGENT;
-  const _meta = sharedMeta({ ...shared.capability, methods: [...OWN_METHODS, ...shared.capability.methods] });
+  const _meta = sharedMeta({
+    ...shared.capability,
+    methods: [...OWN_METHODS, ...SHARED_SESSION_METHODS, ...shared.capability.methods],
+  });
   const about = { _meta: sharedMeta(shared.meta) };
   return { ...AGENT, agentCapabilities: { ...agentCapabilities, _meta }, authMethods: logins, ...about };
 }

@@ -22,6 +22,18 @@ export const ACP_LIMITS = {
   acpMaxPendingChars: 67_108_864,
   /** Of one `_tenon/session/records`; a client that wants more asks again. */
   recordsPerRead: 500,
+  /**
+   * Of `_tenon/session/tools` and `call_tool`: tools in one answer, schemas in all of it, results of a search, a query; the name
+   * and the arguments of a call, which become part of the conversation.
+   */
+  tools: {
+    most: 2_000,
+    schemaChars: 4_194_304,
+    results: 20,
+    queryChars: 4_000,
+    nameChars: 256,
+    argumentsChars: 262_144,
+  },
   /** A question of a server to the person: longer words are cut, a larger form is declined. Nobody reads more, and marking takes time. */
   elicitation: { messageChars: 10_000, formChars: 262_144 },
 } as const;

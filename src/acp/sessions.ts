@@ -296,11 +296,6 @@ export class OpenSessions {
     await this.#access.leave(relay.session, cause);
   }
 
-  /** Where the servers of an open session stand. */
-  async status(id: string): Promise<McpStatus> {
-    return await mcpStatus(this.find(id));
-  }
-
   /** One that this connection has open. */
   find(id: string): SessionHandle {
     return this.#relay(id).session;
@@ -426,7 +421,7 @@ export interface McpStatus {
 }
 
 /** Waits for the configuration: before it is read, nobody can say which servers there are. */
-async function mcpStatus(session: SessionHandle): Promise<McpStatus> {
+export async function mcpStatus(session: SessionHandle): Promise<McpStatus> {
   await session.configured;
   const tools = session.tools.list();
   const toolsOf = (server: string) =>

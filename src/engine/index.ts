@@ -1,7 +1,7 @@
 // The door of the engine room: the loop, its transcript and its events.
 
 export { compactBetweenTurns } from "./compact.js";
-export { mediaOf, noteEnding, runTurn } from "./loop.js";
+export { mediaOf, noteEnding, runAnswer, runTurn } from "./loop.js";
 export { resolved, Transcript, type TranscriptChange, transcriptProblems } from "./transcript.js";
 export type {
   BegunCall,

@@ -1,5 +1,6 @@
 // What the gateway adds to ACP on the wire: fields in `_meta.tenon` and methods of its own. Types only.
 import type { JsonValue } from "../base/json/json.js";
+import type { ClientRole, SessionView } from "../session/index.js";
 
 /** The version of what this file describes; `_meta.tenon.gateway` of the agent's capabilities. */
 export type GatewayProtocol = 1;
@@ -89,6 +90,23 @@ export interface GatewayStatus {
   readonly listen?: readonly string[];
   readonly roots?: readonly string[];
   readonly rssBytes?: number;
+  readonly connections?: readonly ConnectedClient[];
+}
+
+/** A connection, for administrators. */
+export interface ConnectedClient {
+  readonly client: string;
+  readonly name: string;
+  readonly role: ClientRole;
+  readonly account: string;
+  readonly transport: "websocket" | "http";
+  /** Empty at the unix socket. */
+  readonly address: string;
+  readonly since: number;
+  /** The id of its token or device; missing at the unix socket. */
+  readonly token?: string;
+  /** Those it has open. */
+  readonly sessions: readonly string[];
 }
 
 /** One session of the account changed; sent after `_tenon/gateway/watch`. */
@@ -97,7 +115,11 @@ export interface GatewayChange {
   /** Absent: the session was deleted. */
   readonly state?: WireSessionState;
   readonly title?: string;
+  readonly cwd?: string;
+  readonly clients?: readonly { readonly client: string; readonly name: string; readonly role: ClientRole }[];
   readonly questions?: readonly OpenQuestion[];
+  /** Of the whole session; `costUsd` where the price is known. */
+  readonly usage?: SessionView["usage"];
 }
 
 /** `token`: of one just created, and never again. */

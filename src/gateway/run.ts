@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { loadAgent } from "../acp/index.js";
 import type { ReadonlyCell } from "../base/async/cell.js";
-import { contained } from "../base/async/scope.js";
+import { contained, handled } from "../base/async/scope.js";
 import { TenonError } from "../base/errors.js";
 import { isLoopbackHost } from "../base/io/net-policy.js";
 import { defined } from "../base/json/defined.js";
@@ -11,13 +11,18 @@ import type { AskedQuestion } from "../session/index.js";
 import type { Principal } from "./access/principal.js";
 import { GATEWAY_LIMITS } from "./limits.js";
 import { Notifier, type NotifierOptions } from "./notify.js";
-import type { GatewayStatus, OpenQuestion } from "./protocol.js";
-import type { ClientStream } from "./server/client-stream.js";
+import type { ConnectedClient, OpenQuestion } from "./protocol.js";
+import type { ClientStream, ConnectionAbout } from "./server/client-stream.js";
 import { type Gateway, type GatewayAccess, openAccess, startGateway } from "./server/gateway.js";
 import type { ListenAt } from "./server/listen.js";
 import type { GatewayFigures } from "./server/metrics.js";
 import { ClientAccess } from "./sessions/client-access.js";
-import { countByState, GatewayMethods, type PageAddress } from "./sessions/gateway-methods.js";
+import {
+  countByState,
+  GatewayMethods,
+  type GatewayMethodsOptions,
+  type PageAddress,
+} from "./sessions/gateway-methods.js";
 import type { OpenRuntime } from "./sessions/runtimes.js";
 import { OWN_ACCOUNT, type SessionChange, SharedSessions } from "./sessions/shared-sessions.js";
 
@@ -45,6 +50,12 @@ export interface RunGatewayOptions {
 /** Of the end of a WebSocket: connect again. */
 const SERVICE_RESTART = 1012;
 
+interface ConnectedAs {
+  readonly principal: Principal;
+  readonly about: ConnectionAbout;
+  readonly since: number;
+}
+
 type Agent = Awaited<ReturnType<typeof loadAgent>>;
 
 export class RunningGateway implements AsyncDisposable {
@@ -54,6 +65,7 @@ export class RunningGateway implements AsyncDisposable {
   readonly #startedMs: number;
   readonly #createAgent: Agent["createAgent"];
   readonly #notifier: Notifier | undefined;
+  readonly #clients = new Map<ClientAccess, ConnectedAs>();
   #server: Gateway | undefined;
   /** Where no address was given, and a browser of this machine is to be let in. */
   #listening: Promise<void> | undefined;
@@ -78,7 +90,7 @@ export class RunningGateway implements AsyncDisposable {
       gateway.#server = await startGateway({
         ...{ world, listen, access },
         ...defined({ hosts, pageFolder }),
-        connect: (principal, stream) => gateway.#connect(principal, stream),
+        connect: (principal, stream, about) => gateway.#connect(principal, stream, about),
         figures: () => gateway.#figures(),
         notReady: () => gateway.#problem(),
       });
@@ -113,7 +125,7 @@ export class RunningGateway implements AsyncDisposable {
     await this.#access[Symbol.asyncDispose]();
   }
 
-  #connect(principal: Principal, stream: ClientStream): void {
+  #connect(principal: Principal, stream: ClientStream, about: ConnectionAbout): void {
     const { world, roots = [], host } = this.#options;
     const { audit, clientKeys: keys, tokens, codes } = this.#access;
     const sessions = this.#sessions;
@@ -134,6 +146,12 @@ export class RunningGateway implements AsyncDisposable {
         sendShared: (shared) => stream.sendShared(shared),
       });
       agent.connect(stream);
+      this.#clients.set(access, { principal, about, since: world.now() });
+      handled(
+        stream.closed.then(() => this.#clients.delete(access)),
+        world.log,
+        "end of a client",
+      );
     });
   }
 
@@ -159,11 +177,25 @@ export class RunningGateway implements AsyncDisposable {
     if (info?.ended) this.#notifier.turnEnded(about, info.ended, info.clients.length);
   }
 
-  #details(): Pick<GatewayStatus, "pid" | "startedAt" | "listen" | "roots" | "rssBytes"> {
+  #details(): ReturnType<GatewayMethodsOptions["details"]> {
     const { world, roots = [] } = this.#options;
     const { ownId } = world.processes;
     const rssBytes = world.processes.memoryOf([ownId])?.get(ownId);
-    return { pid: ownId, startedAt: this.#startedMs, listen: this.addresses, roots, ...defined({ rssBytes }) };
+    const connections = [...this.#clients].map(([{ client }, connection]) => this.#connected(client, connection));
+    const about = { pid: ownId, startedAt: this.#startedMs, listen: this.addresses, roots, connections };
+    return { ...about, ...defined({ rssBytes }) };
+  }
+
+  #connected(
+    { client, name, role }: ClientAccess["client"],
+    { principal: { account, tokenId }, about: { transport, remoteAddress }, since }: ConnectedAs,
+  ): ConnectedClient {
+    const open = this.#sessions
+      .open(account)
+      .filter(({ members }) => [...members].some((one) => one.client === client));
+    const sessions = open.map(({ id }) => id);
+    const about = { client, name, role, account, transport, address: remoteAddress, since, sessions };
+    return { ...about, ...defined({ token: tokenId }) };
   }
 
   /** For whoever decides where new work goes. */

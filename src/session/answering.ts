@@ -6,12 +6,13 @@ import { NO_USAGE, type TurnEnd } from "../engine/index.js";
 import { type Invocation, runCommand } from "./commands.js";
 import type { SessionConfiguration } from "./configuration.js";
 import type { GoingOn } from "./conversation/continuation.js";
-import type { Conversation } from "./conversation/conversation.js";
+import type { CalledTool, Conversation, PersonsCall } from "./conversation/conversation.js";
 import type { PromptExpansion } from "./conversation/expansion.js";
 import { givenPrompts, projectInstructions, systemPrompt } from "./conversation/system-prompt.js";
 import type { TurnWork } from "./conversation/turns.js";
 import type { EventStream } from "./events.js";
 import type { Journal } from "./journal/journal.js";
+import { SESSION_LIMITS } from "./limits.js";
 import { RecordEvents } from "./log/record-events.js";
 import type { SessionLogins } from "./login/session-logins.js";
 import type { SessionOptions } from "./options.js";
@@ -45,6 +46,8 @@ export class Answering {
   /** Fixed with the first prompt, so that providers can cache it. */
   #system: string | undefined;
   #isCommand = false;
+  /** Of the last turns that were calls of people, by the number of the turn. */
+  readonly #called = new Map<number, CalledTool>();
 
   constructor(options: AnsweringOptions) {
     this.#options = options;
@@ -60,6 +63,19 @@ export class Answering {
     this.#isCommand = work.invocation !== undefined;
     await this.#options.reportGit(signal);
     return work.invocation ? await this.#runCommand(work.invocation, work, signal) : await this.#answer(work, signal);
+  }
+
+  /** The result of the call that a turn was; once. */
+  takeCalled(turn: number): CalledTool | undefined {
+    const called = this.#called.get(turn);
+    this.#called.delete(turn);
+    return called;
+  }
+
+  async #call(call: PersonsCall, turn: number, signal: AbortSignal): Promise<void> {
+    this.#called.set(turn, await this.#options.conversation.call(call, turn, signal));
+    const [oldest] = this.#called.keys();
+    if (oldest !== undefined && this.#called.size > SESSION_LIMITS.prompts.remembered) this.#called.delete(oldest);
   }
 
   async #answer(work: Omit<TurnWork, "invocation">, signal: AbortSignal, plan?: GoingOn): Promise<TurnEnd> {
@@ -126,6 +142,7 @@ export class Answering {
       settings,
       commands: expansion.commands,
       usage: conversation.usage,
+      callTool: (name, argumentsJson) => this.#call({ name, argumentsJson }, work.number, signal),
       compact: () => conversation.compact({ number: work.number, system: this.#system ?? "" }, signal),
       signal,
     });

@@ -137,7 +137,16 @@ async function say(
   const isRemote = may?.isLocal === false;
   const typed = (words: string) =>
     typedServer(words, { world: WORLD, cwd: "/project", allowHosts: [], signal, isRemote });
-  const context = { tools, usage, compact, signal, ...around(done), typedServer: typed, ...(may ? { may } : {}) };
+  const context = {
+    tools,
+    usage,
+    compact,
+    callTool: async () => {},
+    signal,
+    ...around(done),
+    typedServer: typed,
+    ...(may ? { may } : {}),
+  };
   return await runCommand(invocation, context);
 }
 

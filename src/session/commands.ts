@@ -46,6 +46,8 @@ export interface CommandContext {
   readonly commands: readonly CommandInfo[];
   /** Of the session so far. */
   readonly usage: ModelUsage;
+  /** One call in this turn, as the model's are made; the model hears nothing of it. */
+  readonly callTool: (name: string, argumentsJson: string) => Promise<void>;
   /** Shortens the conversation; what came of it is told by its own events. */
   readonly compact: () => Promise<void>;
   readonly signal: AbortSignal;
@@ -183,9 +185,12 @@ const toolsCommand: Command = {
   name: "tools",
   description:
     "The tools of this session; searches them, adds or removes one, or changes how they come before the model",
-  input: "[words to search for | add <tool> | remove <tool or server> | always|manual|search <tool or server>]",
+  input:
+    "[words to search for | add <tool> | remove <tool or server> | always|manual|search <tool or server> | call <tool> <arguments as JSON>]",
+  needs: { call: "tools" },
   async run(words, context) {
     const [verb, name] = verbAndName(words);
+    if (verb === "call" && name !== "") return await callTool(words, context);
     if (verb === "") return toolsOverview(context.tools.inspect());
     if (verb === "add" && name !== "") {
       return selected(context.tools.include(name), (what) => `${what} is offered from the next model call on.`);
@@ -201,6 +206,13 @@ const toolsCommand: Command = {
     return await foundTools(words, context);
   },
 };
+
+/** The call says itself what came of it. */
+async function callTool(words: string, { callTool: call }: CommandContext): Promise<string> {
+  const [, tool = "", argumentsJson = ""] = /^call\s+(\S+)\s*([\s\S]*)$/u.exec(words) ?? [];
+  await call(tool, argumentsJson.trim() === "" ? "{}" : argumentsJson);
+  return "";
+}
 
 function selected(selection: Selection, say: (what: string) => string): string {
   return selection.ok ? say(selection.what) : `Nothing changed: ${selection.reason}.`;

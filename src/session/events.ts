@@ -32,6 +32,12 @@ export interface ServerStatus {
   readonly sandbox?: Pick<SandboxSpec, "mode" | "network">;
   /** Milliseconds from the start of the attempt until it was ready. */
   readonly connectMs?: number;
+  /** How long its last answer to a call took. */
+  readonly latencyMs?: number;
+  /** How often it was connected anew since it was first ready. */
+  readonly restarts?: number;
+  /** The end of its stderr, without the secrets it was given. */
+  readonly stderr?: readonly string[];
   /** What the server calls itself, and how the two sides talk. */
   readonly server?: ServerIdentity;
   readonly era?: "legacy" | "modern";
@@ -45,6 +51,8 @@ export interface ServerStatus {
 /** All that a client needs to show a session, beside its conversation. */
 export interface SessionView {
   readonly id: string;
+  /** Missing before the first prompt, and until it is known of a session that was loaded. */
+  readonly title?: string;
   readonly cwd: string;
   readonly state: SessionState;
   readonly settings: SettingsView;
@@ -161,6 +169,9 @@ function isMoment(event: SessionEvent): boolean {
 export class EventStream {
   /** Gets what no record says. */
   onMoment: ((event: SessionEvent) => void) | undefined;
+  onTitle: (() => void) | undefined;
+  /** What the session is called, once it was told. */
+  title: string | undefined;
   /** The last ones, each text once. */
   #notices: readonly Extract<SessionEvent, { readonly kind: "notice" }>[] = [];
   readonly #readers = new Set<Channel<SessionEvent>>();
@@ -199,6 +210,7 @@ export class EventStream {
   }
 
   #send(events: readonly SessionEvent[]): Promise<void> | undefined {
+    for (const event of events) this.#noteTitle(event);
     const waits: Promise<void>[] = [];
     for (const reader of this.#readers) {
       const room = Math.max(0, LIMITS.eventBacklog - reader.size);
@@ -212,7 +224,14 @@ export class EventStream {
   emit(event: SessionEvent): void {
     // Outside of turns a title is one that a person gave, which is kept beside the journal.
     if (this.onMoment && (event.kind === "title" || isMoment(event))) this.onMoment(event);
+    this.#noteTitle(event);
     for (const reader of this.#readers) reader.offer(event);
+  }
+
+  #noteTitle(event: SessionEvent): void {
+    if (event.kind !== "title") return;
+    this.title = event.title;
+    this.onTitle?.();
   }
 
   /** Replayed to readers that subscribe later. */

@@ -14,6 +14,7 @@ import { type Continuation, continuationOf } from "./conversation/continuation.j
 import type { SessionEvent } from "./events.js";
 import { History, type RestoredTask } from "./journal/history.js";
 import type { StoredRecord } from "./journal/read-journal.js";
+import { type StoredView, storedView } from "./log/stored-view.js";
 import type { NewSession, SharedOptions, StoredHistory } from "./options.js";
 import { Session } from "./session.js";
 import { alreadyOpen, FileSessionStore, givenTitle, sessionId, unknownSession } from "./store/file-store.js";
@@ -128,6 +129,11 @@ export class SessionHost implements AsyncDisposable {
   /** Records after a number, in order; at most `limit`. Rejects with `session.not_found`. */
   async records(id: string, after: number, limit: number): Promise<readonly StoredRecord[]> {
     return await this.#store.read(id, after, limit);
+  }
+
+  /** A session that is not in memory, from its journal. Rejects with `session.not_found`. */
+  async storedView(id: string): Promise<StoredView> {
+    return await storedView(this.#store, id);
   }
 
   /** `open`: in memory here. Rejects with `session.not_found` for one that nobody knows. */

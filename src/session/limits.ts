@@ -7,6 +7,8 @@ export const SESSION_LIMITS = {
   openElicitations: 100,
   /** Log lines of a server shown on its running call: the last ones, each cut, and told at a pace a client can draw. */
   callLog: { lines: 20, lineChars: 500, everyMs: 100 },
+  /** The end of a server's stderr in its status. */
+  shownStderr: { lines: 20, lineChars: 500 },
   /**
    * A turn waits for servers that start: for one whose usual time to be ready is known, that time by `factor`, for
    * others `unknownMs`. They join later at the next model call.

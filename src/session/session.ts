@@ -14,13 +14,14 @@ import { type Attachment, type JoinRequest, LOCAL, SessionClients } from "./clie
 import type { Questions } from "./clients/questions.js";
 import { SessionConfiguration } from "./configuration.js";
 import type { GoingOn } from "./conversation/continuation.js";
-import { Conversation } from "./conversation/conversation.js";
+import { type CalledTool, Conversation, type PersonsCall } from "./conversation/conversation.js";
 import { PromptExpansion } from "./conversation/expansion.js";
 import { observedModel, type PromptAbout, SessionTurns } from "./conversation/turns.js";
 import {
   type CommandInfo,
   EventStream,
   type NoticeLevel,
+  type ServerChange,
   type ServerStatus,
   type SessionEvent,
   type SessionInfo,
@@ -151,6 +152,7 @@ export class Session implements AsyncDisposable {
       const about = { world, cwd, clientServers: options.servers, ...options.config };
       this.#configuration = new SessionConfiguration({ ...about, onApplied, onNotice });
     } else this.#servers.connect();
+    events.onTitle = () => this.#info.set(this.#infoNow()); // clients that joined have the event itself
     this.#changed();
   }
 
@@ -175,6 +177,11 @@ export class Session implements AsyncDisposable {
     return this.#conversation.usage;
   }
 
+  /** As far as it was told since the session was opened. */
+  get title(): string | undefined {
+    return this.#events.title;
+  }
+
   /** A person gave it another title. */
   retitled(title: string): void {
     this.#turns.titled();
@@ -194,6 +201,29 @@ export class Session implements AsyncDisposable {
   /** Resolves once the configuration has been read; at once when there is none. */
   get configured(): Promise<void> {
     return this.#configuration?.opened ?? Promise.resolve();
+  }
+
+  /** As `/mcp restart` does, whether a turn runs or not. */
+  async restartServer(name: string): Promise<ServerChange> {
+    this.#mustBeOpen();
+    return await this.#servers.restart(name);
+  }
+
+  /** Resolves with the page where a person logs in to a server, or with why there is none. The log-in goes on until they are back. */
+  async loginPage(name: string): Promise<{ readonly url: string } | { readonly reason: string }> {
+    this.#mustBeOpen();
+    return await this.#logins.page(name);
+  }
+
+  /**
+   * One call in a turn of its own, made as the model's are: with the policy, questions and records of every call. The model
+   * hears nothing of it. Rejects as `prompt` does.
+   */
+  async callTool({ name, argumentsJson }: PersonsCall, signal: AbortSignal, about: PromptAbout): Promise<CalledTool> {
+    const { turn } = await this.prompt(`/tools call ${name} ${argumentsJson}`, signal, about);
+    const called = turn === undefined ? undefined : this.#answering.takeCalled(turn);
+    if (called) return called;
+    throw new TenonError("cancelled", `the call of ${name} was taken back`);
   }
 
   /** Shown to the person, and replayed to clients that subscribe later. */
@@ -242,7 +272,8 @@ export class Session implements AsyncDisposable {
   view(): SessionView {
     const { id, cwd, state, settings, commands, servers, usage } = this;
     const { running, queued } = this.#turns;
-    const about = { id, cwd, state, settings, commands, servers, usage, queued, ...defined({ running }) };
+    const { title } = this;
+    const about = { id, cwd, state, settings, commands, servers, usage, queued, ...defined({ running, title }) };
     return { ...about, seq: this.#journal.seq, clients: this.#clients.list, questions: this.questions.open };
   }
 
@@ -446,14 +477,18 @@ export class Session implements AsyncDisposable {
 
   /** Who is there, what runs, or a question has changed. */
   #changed(what: Pick<SessionInfo, "question" | "ended"> = {}): void {
+    const info = { ...this.#infoNow(), ...what };
+    this.#info.set(info);
+    if (this.#isShared) this.#events.emit({ kind: "session_info", ...info });
+  }
+
+  #infoNow(): SessionInfo {
     const { running, queued } = this.#turns;
     const isWaiting = this.#clients.questions.count > 0 || this.#continuation !== undefined;
     this.#state = isWaiting ? "waiting" : running ? "running" : "idle";
     const { promptId, by } = running ?? {};
     const about = { state: this.state, queued: queued.length, clients: this.#clients.list };
-    const info: SessionInfo = { ...about, ...defined({ promptId, by }), ...what };
-    this.#info.set(info);
-    if (this.#isShared) this.#events.emit({ kind: "session_info", ...info });
+    return { ...about, ...defined({ promptId, by }) };
   }
 
   #makeSettings({ world, id, model, models, history }: SessionOptions): SessionSettings {

@@ -26,7 +26,7 @@ export {
   usedTools,
   whyFiltered,
 } from "./catalog/shape.js";
-export type { AbsentServer, CatalogView, ViewedTool, WhyAnswer, WhyKind } from "./catalog/why.js";
+export type { AbsentServer, CatalogView, ExplainedTool, ViewedTool, WhyAnswer, WhyKind } from "./catalog/why.js";
 export { mcpSource } from "./mcp-source.js";
 export { mcpToolId } from "./names.js";
 export {

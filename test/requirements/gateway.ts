@@ -344,4 +344,43 @@ export const GATEWAY_REQUIREMENTS = [
     text: "a server that cannot or may not be started there is failed for the session, and the person is told the reason on their own machine",
   },
   { id: "G609", text: "such servers follow the session: they are changed, copied and ended with it" },
+  // G660 to G689: the page, its server half.
+  {
+    id: "G660",
+    text: "the files of the page are served by exact name at addresses, with headers that let nothing foreign in",
+  },
+  {
+    id: "G661",
+    text: "a browser that logs in by a token gets a cookie with its rights, which ends with it within a second",
+  },
+  {
+    id: "G662",
+    text: "a pairing code lets one browser in, once, within five minutes; guessed, used or late ones are refused and logged",
+  },
+  {
+    id: "G663",
+    text: "a cookie counts with our own Origin only; what other sites and names send is refused and logged",
+  },
+  {
+    id: "G664",
+    text: "a gateway without an address listens at loopback when a browser is to be let in, and gives out a link",
+  },
+  {
+    id: "G667",
+    text: "a session that is not in memory is read from its journal, also while another process has it open",
+  },
+  { id: "G668", text: "each tool says why it is, or is not, offered; a trial search has scores and changes nothing" },
+  {
+    id: "G669",
+    text: "a tool called by a person goes through policy and approval, and is recorded as the model's calls are",
+  },
+  {
+    id: "G670",
+    text: "servers show latency, restarts and the end of their stderr, and are restarted and logged in to from outside",
+  },
+  {
+    id: "G671",
+    text: "changes of sessions carry title, directory, clients, questions and usage; administrators see the connections",
+  },
+  { id: "G672", text: "the methods of the page need their scopes, and other accounts' sessions do not exist in them" },
 ] as const;

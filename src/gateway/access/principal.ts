@@ -46,9 +46,14 @@ const METHODS: Readonly<Record<Scope, readonly string[]>> = {
     ...["session/set_config_option", "session/set_title", "session/delete"],
   ],
   approve: ["_tenon/question/answer"],
-  tools: ["_tenon/session/set_mcp_servers", "_tenon/session/set_tools", "mcp/message", "_tenon/tool/progress"],
+  tools: [
+    ...["_tenon/session/set_mcp_servers", "_tenon/session/set_tools", "mcp/message", "_tenon/tool/progress"],
+    ...["_tenon/session/call_tool", "_tenon/mcp/restart", "_tenon/mcp/login"],
+  ],
   admin: ["_tenon/gateway/tokens", "_tenon/gateway/page", "_tenon/gateway/stop"],
 };
+
+const CALL_TOOL = "_tenon/session/call_tool";
 
 const SCOPE_OF = new Map(SCOPES.flatMap((scope) => METHODS[scope].map((method) => [method, scope] as const)));
 
@@ -61,6 +66,7 @@ export function scopesOf(method: string, params: JsonValue | undefined): readonl
   const own = SCOPE_OF.get(method) ?? "admin";
   const servers = isJsonObject(params) ? params["mcpServers"] : undefined;
   const hasServers = Array.isArray(servers) ? servers.length > 0 : servers !== undefined && servers !== null;
+  if (method === CALL_TOOL) return [own, "prompt"]; // it is a turn
   return hasServers && own !== "tools" ? [own, "tools"] : [own];
 }
 
@@ -68,7 +74,7 @@ export function scopesOf(method: string, params: JsonValue | undefined): readonl
 export function denial(principal: Principal, method: string, params: JsonValue | undefined): TenonError | undefined {
   const missing = scopesOf(method, params).find((scope) => !principal.scopes.has(scope));
   if (missing !== undefined) {
-    const what = missing === "tools" && method !== "_tenon/session/set_mcp_servers" ? `${method} with servers` : method;
+    const what = missing === "tools" && SCOPE_OF.get(method) !== "tools" ? `${method} with servers` : method;
     return new TenonError("access.denied", `${what} needs the scope "${missing}", which this token does not have`, {
       hint: `Use a token with it: tenon gateway token create NAME --scopes ${[...principal.scopes, missing].join(",")}`,
     });

@@ -13,7 +13,15 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/j
 import type { World } from "../../base/ports/world.js";
 import { markForeign } from "../../base/text/marking.js";
 import { VERSION } from "../../base/version.js";
-import type { ClientRole, ListRequest, NewSession, SessionPage, StoredRequest } from "../../session/index.js";
+import {
+  type ClientRole,
+  type ListRequest,
+  type NewSession,
+  type SessionPage,
+  type StoredRequest,
+  type StoredView,
+  storedView,
+} from "../../session/index.js";
 import type { AuditLog } from "../access/audit.js";
 import { allowedDirectory, type ClientKeys, type Principal } from "../access/principal.js";
 import { GATEWAY_LIMITS } from "../limits.js";
@@ -162,11 +170,17 @@ export class ClientAccess implements SessionAccess {
     return await this.#options.sessions.store(this.account).read(id, after, limit);
   }
 
-  peek(id: string): SessionHandle {
+  peek(id: string): SessionHandle | undefined {
     const { sessions } = this.#options;
     const open = sessions.find(this.account, id);
-    if (open) return new JoinedSession(sessions, open, this.#client);
-    throw new TenonError("session.not_found", `there is no open session "${id}"`, { hint: "Load it first." });
+    return open && new JoinedSession(sessions, open, this.#client);
+  }
+
+  async stored(id: string): Promise<StoredView> {
+    await this.#mustExist(id);
+    const view = await storedView(this.#options.sessions.store(this.account), id);
+    const mayAnswer = this.#client.role === "controller" && this.#client.may.approve;
+    return mayAnswer ? view : { ...view, questions: view.questions.map((question) => ({ ...question, shown: {} })) };
   }
 
   get #opener(): OpenFor {
@@ -252,8 +266,9 @@ export class ClientAccess implements SessionAccess {
 
   /** A session is where it was begun: whoever opens it again, also to read it only, does not decide where its work is done. */
   async #asBegun(request: StoredRequest, isAnywhere = false): Promise<StoredRequest> {
-    const stored = await this.#options.sessions.store(this.account).place(request.id);
-    if (!stored) return await this.#placed(request); // its beginning is damaged
+    const found = await this.#options.sessions.store(this.account).place(request.id);
+    if (!found) return await this.#placed(request); // its beginning is damaged
+    const { title: _, ...stored } = found;
     const real = async (path: string) => (await this.world.files.find(path).catch(() => undefined))?.realPath ?? path;
     if (!isAnywhere && request.cwd !== stored.cwd && (await real(request.cwd)) !== (await real(stored.cwd))) {
       const words = `session "${request.id}" is in ${stored.cwd}, not in ${request.cwd}`;

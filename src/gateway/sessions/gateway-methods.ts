@@ -24,7 +24,7 @@ export interface GatewayMethodsOptions {
   /** Where the page is, for a browser of this machine or of another. */
   readonly pageAddress: (from: "here" | "elsewhere") => Promise<PageAddress>;
   /** For administrators. */
-  readonly details: () => Pick<GatewayStatus, "pid" | "startedAt" | "listen" | "roots" | "rssBytes">;
+  readonly details: () => Pick<GatewayStatus, "pid" | "startedAt" | "listen" | "roots" | "rssBytes" | "connections">;
   /** Turns that run get this long. */
   stop(drainMs?: number): void;
 }
@@ -83,8 +83,9 @@ export class GatewayMethods {
         notify("_tenon/gateway/changed", changeOf(id, session, { mayAnswer, ...defined({ title }) }));
       }
     });
+    const open = sessions.open(principal.account);
     return {
-      sessions: sessions.open(principal.account).map(({ id, session }) => changeOf(id, session, { mayAnswer })),
+      sessions: open.map(({ id, session, title }) => changeOf(id, session, { mayAnswer, ...defined({ title }) })),
     };
   }
 
@@ -114,7 +115,8 @@ export class GatewayMethods {
   /** A link to the page with a code in its fragment, which no server and no log ever sees. */
   async #page(params: JsonObject): Promise<PageAnswer> {
     const { principal, codes, audit, pageAddress, sessions } = this.#options;
-    const { sessionId, scopes = DEFAULT_SCOPES, name, from = "here" } = params;
+    const { sessionId, name, from = "here" } = params;
+    const { scopes = DEFAULT_SCOPES.filter((scope) => principal.scopes.has(scope)) } = params;
     if (from !== "here" && from !== "elsewhere") throw invalid('from must be "here" or "elsewhere"');
     if (name !== undefined && (typeof name !== "string" || !isTokenName(name))) {
       throw invalid("the name of a device has 1 to 64 letters, digits, spaces or ._@-");
@@ -148,7 +150,7 @@ export class GatewayMethods {
   }
 }
 
-const DEFAULT_SCOPES = ["read", "prompt", "approve"];
+const DEFAULT_SCOPES: readonly Scope[] = ["read", "prompt", "approve"];
 
 function isScope(one: unknown): one is Scope {
   return SCOPES.some((scope) => scope === one);
@@ -187,5 +189,11 @@ function changeOf(
     ...{ id, of, askedAt: askedMs, shown },
     ...defined({ turn, toolCallId }),
   }));
-  return { sessionId, state: session.isClosed ? "resting" : session.state, questions, ...defined({ title }) };
+  const { cwd, usage, clients } = session.view();
+  return {
+    sessionId,
+    state: session.isClosed ? "resting" : session.state,
+    ...{ cwd, questions, usage, clients: clients.map(({ client, name, role }) => ({ client, name, role })) },
+    ...defined({ title: session.title ?? title }),
+  };
 }

@@ -170,6 +170,24 @@ export class JoinedSession implements SessionHandle, Member {
     this.open.session.set(name, value);
   }
 
+  async restartServer(name: string): ReturnType<Handle<"restartServer">> {
+    this.#mustControl("restart servers");
+    return await this.open.session.restartServer(name);
+  }
+
+  async loginPage(name: string): ReturnType<Handle<"loginPage">> {
+    this.#mustControl("log in to servers");
+    return await this.open.session.loginPage(name);
+  }
+
+  /** In the name of this client, whatever is given; goes on when the client is gone. */
+  async callTool(...[call, signal]: Parameters<Handle<"callTool">>): ReturnType<Handle<"callTool">> {
+    this.#mustControl("call tools");
+    if (this.#sessions.isDraining) return await unanswered();
+    const { client, name, may } = this.#by;
+    return await this.open.session.callTool(call, signal, { by: { client, name }, may });
+  }
+
   async setServers(given: Parameters<Handle<"setServers">>[0]): Promise<void> {
     this.#mustControl("change servers");
     await this.open.servers.replace(allowedServers(given, this.#by), this.client);

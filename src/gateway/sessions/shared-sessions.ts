@@ -41,6 +41,8 @@ export interface OpenSession {
   /** The client that created it; undefined for one that was loaded. */
   readonly createdBy: string | undefined;
   readonly openedMs: number;
+  /** When it was loaded; the session has the one of now, once it is told. */
+  title?: string;
   /** Whoever has it open, by connection. */
   readonly members: Set<Member>;
   /** Turns and records it had when it was opened. */
@@ -302,6 +304,8 @@ export class SharedSessions implements AsyncDisposable {
     const open = await made.catch((error: unknown) => {
       throw openElsewhere(error);
     });
+    const place = await account.store.place(open.id).catch(() => undefined);
+    Object.assign(open, defined({ title: place?.title }));
     this.#left.goOn(open);
     return open;
   }
@@ -482,7 +486,7 @@ export class SharedSessions implements AsyncDisposable {
         this.#options.audit.write("question.answered", { ...about, client, name });
       }
       this.#checkRest(open);
-      this.#changed({ account: account.name, id, session, info });
+      this.#changed({ account: account.name, id, session, info, ...defined({ title: open.title }) });
     });
     this.#checkRest(open);
     return open;

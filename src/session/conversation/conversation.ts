@@ -12,6 +12,7 @@ import {
   compactBetweenTurns,
   mediaOf,
   NO_USAGE,
+  runAnswer,
   runTurn,
   TokenMeter,
   Transcript,
@@ -20,7 +21,7 @@ import {
   type TurnEvent,
   type WholeAnswer,
 } from "../../engine/index.js";
-import type { Model, ModelUsage, ThinkingLevel } from "../../models/index.js";
+import type { Model, ModelToolCall, ModelUsage, ThinkingLevel } from "../../models/index.js";
 import { type CatalogTool, recalledResult } from "../../tools/index.js";
 import type { EventStream } from "../events.js";
 import { changeOf, type JournalEntry, LateNotes, recordOf } from "../journal/entry.js";
@@ -53,6 +54,18 @@ interface WithChange {
   /** Calls whose notes are part of the prompt. */
   readonly notes?: readonly string[];
   readonly entries?: readonly JournalEntry[];
+}
+
+export interface PersonsCall {
+  readonly name: string;
+  readonly argumentsJson: string;
+}
+
+/** The result of a call as a model would be given it: what is too long is kept, and named in it. */
+export interface CalledTool {
+  readonly toolCallId: string;
+  readonly isError: boolean;
+  readonly content: readonly ContentBlock[];
 }
 
 export class Conversation {
@@ -206,6 +219,25 @@ export class Conversation {
   async say(text: string): Promise<void> {
     await this.#step({ kind: "text", text });
     await this.#pieces.flush();
+  }
+
+  /** A call that a person makes: run, recorded and told as the model's are. The model hears nothing of it. */
+  async call({ name, argumentsJson }: PersonsCall, number: number, signal: AbortSignal): Promise<CalledTool> {
+    const { tools, settings } = this.#options;
+    const offer = tools.catalog.peek();
+    const entry = offer.find(name);
+    if (entry) await tools.permissions.prepare([entry]);
+    const toolCallId = `${number}-1`;
+    const batch = {
+      calls: [{ callId: toolCallId, name, argumentsJson }],
+      offer,
+      // What it was good for is no hint for the model.
+      ports: { ...tools.ports(), journal: this.#callJournal(), media: mediaOf(settings.model), onUsed: () => {} },
+      nextCallId: () => toolCallId,
+      restore: (call: ModelToolCall) => call,
+    };
+    const [result] = await this.#follow(runAnswer(batch, signal));
+    return { toolCallId, isError: result?.isError ?? true, content: result?.content ?? [] };
   }
 
   /** Because the person asked for it; says in its events what came of it. */

@@ -33,6 +33,8 @@ export interface LoginTalk {
   show(text: string): Promise<void>;
   /** The browser is on another machine: the person pastes the address it ended at. */
   readonly isPasted: boolean;
+  /** Takes the page instead of every other way to show it. */
+  readonly onPage?: (page: LoginPage) => void;
 }
 
 type Outcome = { readonly ok: true; readonly issuer: string } | { readonly ok: false; readonly reason: string };
@@ -122,6 +124,17 @@ export class SessionLogins implements AsyncDisposable {
     return { ok: true, text: `Logged in to "${name}" at ${outcome.issuer}.` };
   }
 
+  /** The page itself, for a client that opens it: the log-in goes on until the person is back from it. Or why there is none. */
+  async page(name: string): Promise<{ readonly url: string } | { readonly reason: string }> {
+    let tell: (page: { readonly url: string }) => void = () => {};
+    const shown = new Promise<{ readonly url: string }>((resolve) => {
+      tell = resolve;
+    });
+    const talk = { show: async () => {}, isPasted: false, onPage: ({ url }: LoginPage) => tell({ url: url.href }) };
+    const over = this.login(name, talk, this.#scope.signal);
+    return await Promise.race([shown, over.then((change) => ({ reason: change.ok ? change.text : change.reason }))]);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#scope.close();
   }
@@ -175,7 +188,8 @@ export class SessionLogins implements AsyncDisposable {
     { talk, command }: { readonly talk: LoginTalk | undefined; readonly command: string },
     signal: AbortSignal,
   ): Promise<URLSearchParams | undefined> {
-    if (this.#shows("url")) await this.#elicitPage(page, signal);
+    if (talk?.onPage) talk.onPage(page);
+    else if (this.#shows("url")) await this.#elicitPage(page, signal);
     else if (talk) await talk.show(pageMarkdown(page, command));
     else throw new TenonError("cancelled", "nobody is there to log in");
     return talk?.isPasted ? await this.#askForAddress(page, signal) : undefined;

@@ -3,6 +3,7 @@
 import type { TenonError } from "../../base/errors.js";
 import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
+import { markForeign } from "../../base/text/marking.js";
 import {
   type ConnectionOptions,
   type ConnectionState,
@@ -15,8 +16,9 @@ import {
   type ServerSpec,
   sharingKey,
 } from "../../mcp/index.js";
-import { mcpSource, type SourceSettings, type ToolOrigin, usedTools } from "../../tools/index.js";
+import { mcpSource, type SourceSettings, type ToolOrigin, type ToolSource, usedTools } from "../../tools/index.js";
 import type { Notify, ServerStatus } from "../events.js";
+import { SESSION_LIMITS } from "../limits.js";
 import type { OutputSink, SessionOptions } from "../options.js";
 import type { SessionPorts } from "../ports.js";
 import type { OpenServer, WantedServer } from "./entry.js";
@@ -46,6 +48,8 @@ export interface OpeningOptions
 export interface RunningServer extends OpenServer {
   /** `settings` are those in force now, which may have changed since it was opened. */
   readonly status: (settings?: SourceSettings) => ServerStatus;
+  /** What is of use to those who look after it. */
+  readonly details: () => Pick<ServerStatus, "latencyMs" | "restarts" | "stderr">;
   /** Covers everything that decides what is run and how: a change of it means another connection. */
   readonly key: string;
 }
@@ -94,9 +98,17 @@ export function openServer(
     if (code === "mcp.unauthorized") options.onRefused?.(spec.name);
   };
   const mayRepeat = (tool: string) => wanted.settings?.tools?.[tool]?.isIdempotent ?? false;
-  const source = { ...calls.follow(mcpSource(connection, origin, onFailed)), mayRepeat };
+  const followed = calls.follow(mcpSource(connection, origin, onFailed));
+  let latencyMs: number | undefined;
+  const call: ToolSource["call"] = async (request) => {
+    const sentMs = world.monotonicMs();
+    const outcome = await followed.call(request);
+    if (outcome.kind === "done") latencyMs = Math.round(world.monotonicMs() - sentMs);
+    return outcome;
+  };
   const status = followStatus(connection, wanted, options);
-  return { wanted, connection, source, login, status };
+  const details = () => defined({ latencyMs, stderr: lastLines(connection), restarts: status.restarts() });
+  return { wanted, connection, source: { ...followed, call, mayRepeat }, login, status: status.now, details };
 }
 
 /** Reports each change of state that people should see. Returns how to read the status now. */
@@ -104,21 +116,31 @@ function followStatus(
   connection: ServerConnection,
   { origin, isLazy = false, catalog }: WantedServer,
   options: OpeningOptions,
-): RunningServer["status"] {
+): { readonly now: RunningServer["status"]; readonly restarts: () => number | undefined } {
   let hasRested = false;
   let last = "connecting";
+  let starts = 0;
   const status = (settings = catalog): ServerStatus => {
     const current = statusOf(connection, origin, settings);
     return isLazy && !hasRested && current.state === "ready" ? { ...current, note: NOT_LAZY_YET } : current;
   };
   connection.state.subscribe(({ kind }) => {
     hasRested ||= kind === "resting";
+    if (kind === "ready") starts += 1;
     const current = status();
     const shown = kind === "connecting" && current.note !== undefined ? `queued: ${current.note}` : current.state;
     if (shown !== last) options.onStatus(current);
     last = shown;
   });
-  return status;
+  return { now: status, restarts: () => (starts > 1 ? starts - 1 : undefined) };
+}
+
+/** Undefined where it wrote none, or is not a process of this machine. */
+function lastLines({ link }: ServerConnection): readonly string[] | undefined {
+  const lines = (link?.wire.stderrTail ?? "").split(/\r?\n/u).filter((line) => line.trim() !== "");
+  if (lines.length === 0) return undefined;
+  const { lines: most, lineChars } = SESSION_LIMITS.shownStderr;
+  return lines.slice(-most).map((line) => markForeign(line.slice(0, lineChars)));
 }
 
 /** To the client that is attached when a message is sent. */

@@ -69,7 +69,8 @@ export class SessionServers {
     const off = [...this.#off].map(([name, { origin }]): ServerStatus => {
       return { name, origin, state: "closed", toolCount: 0, note: whyOff(name) };
     });
-    return [...this.#running.map(({ status, wanted }) => status(wanted.catalog)), ...this.#rejected, ...off];
+    const running = this.#running.map(({ status, wanted, details }) => ({ ...status(wanted.catalog), ...details() }));
+    return [...running, ...this.#rejected, ...off];
   }
 
   /** Other servers of the client. Resolves once they are in force; they connect in the background. */

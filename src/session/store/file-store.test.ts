@@ -212,9 +212,9 @@ describe("a session is open once", () => {
     await expect(other.loadSession(request)).rejects.toThrow("process 77");
     await expect(other.deleteSession(ID)).rejects.toThrow("process 77");
     const store = new FileSessionStore(world, STATE);
-    expect(await store.ownerOf(sessionId(ID))).toBe(77);
+    expect(await store.ownerOf(ID)).toBe("process 77");
     world.otherProcesses.set(77, "born-later");
-    expect(await store.ownerOf(sessionId(ID))).toBeUndefined();
+    expect(await store.ownerOf(ID)).toBeUndefined();
     await other.loadSession(request);
     await closed(world, other.close());
   });

@@ -140,10 +140,13 @@ export class FileSessionStore implements SessionStore {
   }
 
   async place(id: string): ReturnType<SessionStore["place"]> {
-    const path = this.#journal(await this.#known(id));
+    const known = await this.#known(id);
     const range = { start: 0, length: SESSION_LIMITS.journal.headBytes };
-    const { header } = readHead(await this.#world.files.readBytes(path, range));
-    return header && { cwd: header.cwd, additionalDirectories: header.additionalDirectories ?? [] };
+    const { header, title: first } = readHead(await this.#world.files.readBytes(this.#journal(known), range));
+    if (!header) return undefined;
+    const { files } = this.#world;
+    const title = files.isFile(this.#title(known)) ? await files.readText(this.#title(known)) : first;
+    return { cwd: header.cwd, additionalDirectories: header.additionalDirectories ?? [], ...defined({ title }) };
   }
 
   async list(request: ListRequest): Promise<SessionPage> {
@@ -231,9 +234,9 @@ export class FileSessionStore implements SessionStore {
     throw unknownSession(id);
   }
 
-  /** The process that has it open, if any. */
-  async ownerOf(id: SessionId): Promise<number | undefined> {
-    return await lockOwner(this.#world, this.#lockFile(id));
+  async ownerOf(id: string): Promise<string | undefined> {
+    const owner = isSessionId(id) ? await lockOwner(this.#world, this.#lockFile(id)) : undefined;
+    return owner === undefined ? undefined : `process ${owner}`;
   }
 
   #lockFile(id: SessionId): string {

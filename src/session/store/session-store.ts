@@ -51,6 +51,10 @@ export interface UnfinishedSession extends SessionSummary {
   readonly environment?: ClientEnvironment;
 }
 
+/** `title`: missing before the first prompt. */
+export type SessionPlace = Pick<SessionSummary, "cwd" | "additionalDirectories"> &
+  Partial<Pick<SessionSummary, "title">>;
+
 export interface SessionPage {
   readonly sessions: readonly SessionSummary[];
   /** For the next page; missing on the last one. */
@@ -86,8 +90,10 @@ export interface SessionStore {
    */
   read(id: string, after: number, limit: number): Promise<readonly StoredRecord[]>;
   has(id: string): Promise<boolean>;
-  /** The directories it was begun in; undefined where its beginning is damaged. Rejects with `session.not_found`. */
-  place(id: string): Promise<Pick<SessionSummary, "cwd" | "additionalDirectories"> | undefined>;
+  /** Where it was begun, and what it is called; undefined where its beginning is damaged. Rejects with `session.not_found`. */
+  place(id: string): Promise<SessionPlace | undefined>;
+  /** Who has it open now, for people; undefined: nobody has. */
+  ownerOf(id: string): Promise<string | undefined>;
   list(request: ListRequest): Promise<SessionPage>;
   /** Sessions changed since then whose turn a gateway's client began and that has not ended, or in which prompts wait. */
   unfinished(sinceMs: number): Promise<readonly UnfinishedSession[]>;

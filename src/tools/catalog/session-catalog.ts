@@ -177,7 +177,8 @@ export class SessionCatalog {
 
   /** What is found can be called from then on: through `tenon_call_tool`, or by its own name where a provider lets it. */
   async search(request: SearchRequest, signal: AbortSignal): Promise<SearchAnswer> {
-    this.#offering.commit();
+    if (request.isTrial) this.#offering.refresh();
+    else this.#offering.commit();
     return await this.#search.search(request, signal);
   }
 
@@ -329,6 +330,8 @@ export interface SearchRequest {
   readonly query: string;
   readonly server?: string;
   readonly limit?: number;
+  /** Somebody only looks what would be found: nothing becomes callable by it. */
+  readonly isTrial?: boolean;
 }
 
 /** A tool as a search found it. */
@@ -388,7 +391,7 @@ export class ToolSearch {
     }
   }
 
-  async search({ query, server, limit }: SearchRequest, signal: AbortSignal): Promise<SearchAnswer> {
+  async search({ query, server, limit, isTrial }: SearchRequest, signal: AbortSignal): Promise<SearchAnswer> {
     const offering = this.#offering;
     const servers = offering.book.active
       .filter(({ source }) => source.origin !== "builtin")
@@ -398,7 +401,7 @@ export class ToolSearch {
     if (server !== undefined && meant === undefined) return { kind: "no_server", servers };
     const count = Math.min(Math.max(1, limit ?? LIMITS.toolSearchResults.usual), LIMITS.toolSearchResults.most);
     const ranked = await this.#rank(query, count, meant, signal);
-    for (const { known, score } of ranked) offering.pick(known, { how: "found", query, score });
+    if (!isTrial) for (const { known, score } of ranked) offering.pick(known, { how: "found", query, score });
     const { how } = offering.list;
     const tools = ranked.map(({ known: { tool }, score }) => ({ tool, score, isOffered: how.has(tool.id) }));
     return { kind: "found", tools };

@@ -98,7 +98,37 @@ export function whyTool(name: string, state: CatalogState): WhyAnswer {
   return { kind: "unknown", text: `No server of this session has a tool "${name}".${advice}`, candidates };
 }
 
-function whyKnown(known: KnownTool, state: CatalogState): WhyAnswer {
+/** A tool of the session, or one that is left out of it, in front of the model or not. */
+export interface ExplainedTool {
+  /** Missing for one that is left out. */
+  readonly tool?: CatalogTool;
+  readonly name: string;
+  readonly server: string;
+  readonly origin: ToolOrigin;
+  readonly kind: WhyKind;
+  /** For people, in whole sentences. */
+  readonly reason: string;
+}
+
+/** Every tool there is, each as `whyTool` answers but for its rank: ranking all of them would take long. */
+function explainTools(state: CatalogState): readonly ExplainedTool[] {
+  return state.sources.flatMap((source) => {
+    const { name: server, origin } = source.source;
+    const known = source.tools.map((one): ExplainedTool => {
+      const { kind, text } = whyKnown(one, state, true);
+      return { tool: one.tool, name: one.tool.id, server, origin, kind, reason: text };
+    });
+    const unusable = source.source.leftOut?.() ?? [];
+    const names = [...source.leftOut.map(({ ownName }) => ownName), ...unusable.map(({ name }) => name)];
+    const others = [...new Set(names)].flatMap((name): ExplainedTool[] => {
+      const why = whyLeftOut(name, source);
+      return why ? [{ name, server, origin, kind: why.kind, reason: why.text }] : [];
+    });
+    return [...known, ...others];
+  });
+}
+
+function whyKnown(known: KnownTool, state: CatalogState, isBrief = false): WhyAnswer {
   const { tool } = known;
   const { offering, list, plan } = state;
   const answer = (kind: WhyKind, words: string): WhyAnswer => {
@@ -124,7 +154,8 @@ function whyKnown(known: KnownTool, state: CatalogState): WhyAnswer {
   }
   const isEarly = offering.prompt === undefined;
   const kind = cause !== "search" ? "over_budget" : isEarly ? "behind_search" : "below_cut";
-  return { ...answer(kind, behindWords(cause, offering)), ...searchFacts(known, cause, state) };
+  const brief = answer(kind, behindWords(cause, offering));
+  return isBrief ? brief : { ...brief, ...searchFacts(known, cause, state) };
 }
 
 function howWords({ tool, source, raw }: KnownTool, how: OfferedHow, { offering }: CatalogState): string {
@@ -283,9 +314,13 @@ export interface CatalogView {
   /** How many tools of each server wait behind search, and why. */
   readonly behindSearch: readonly { readonly server: string; readonly cause: BehindCause; readonly count: number }[];
   readonly shadowed: readonly { readonly server: string; readonly origin: string; readonly by: string }[];
+  /** Every tool there is, and those that are left out. */
+  all(): readonly ExplainedTool[];
 }
 
-export function inspectCatalog({ list, offering: { picks, book }, plan }: CatalogState): CatalogView {
+export function inspectCatalog(state: CatalogState): CatalogView {
+  const { list, plan } = state;
+  const { picks, book } = state.offering;
   const session = list.entries.flatMap(({ known: { tool }, how }): ViewedTool[] =>
     how === "head_start" ? [] : [{ tool, how }],
   );
@@ -304,5 +339,5 @@ export function inspectCatalog({ list, offering: { picks, book }, plan }: Catalo
   const shadowed = book.shadowed.map(({ known: { source }, by }) => {
     return { server: source.name, origin: source.origin, by: by.origin };
   });
-  return { session, request: [...session, ...picked], behindSearch, shadowed };
+  return { session, request: [...session, ...picked], behindSearch, shadowed, all: () => explainTools(state) };
 }
