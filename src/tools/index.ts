@@ -1,14 +1,13 @@
 // The public face of `tools`: one catalog per session, one outcome per call.
 
 export { LookAlikes, type NamedTool } from "./catalog/look-alikes.js";
+export { CALL_TOOL, SEARCH_TOOLS } from "./catalog/meta-tools.js";
 export { type CatalogEntry, callArguments, type Offer, type Offer as Catalog, snapshot } from "./catalog/offer.js";
 export { type CatalogLimits, type NoticeSink, type Pick, WAIT_FOR_SERVER } from "./catalog/offered-tools.js";
 export {
-  CALL_TOOL,
   type CatalogOptions,
   type DenseScores,
   type FoundTool,
-  SEARCH_TOOLS,
   type SearchAnswer,
   type SearchRequest,
   type Selection,

@@ -1,7 +1,7 @@
 // From the name and the text a model wrote to the tool and the arguments it meant, or to the words that say what is wrong.
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
+import { CALL_TOOL, SEARCH_TOOLS } from "../catalog/meta-tools.js";
 import type { CatalogEntry, Offer, StartingSource } from "../catalog/offer.js";
-import { CALL_TOOL, SEARCH_TOOLS } from "../catalog/session-catalog.js";
 import { type CatalogTool, failed, type SourceCall, type ToolCall, type ToolOutcome } from "../tool.js";
 import { jsonFault } from "./json-fault.js";
 
