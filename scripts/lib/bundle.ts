@@ -28,7 +28,14 @@ const SHEBANG = "#!/usr/bin/env node\n";
 type Output = { readonly metafile: Metafile };
 
 /** The entry points of the library: what `exports` of package.json names. */
-export const LIBRARY_ENTRIES = ["index", "mcp/index", "tools/index", "acp/index", "testing/index"] as const;
+export const LIBRARY_ENTRIES = [
+  "index",
+  "mcp/index",
+  "tools/index",
+  "acp/index",
+  "client/index",
+  "testing/index",
+] as const;
 
 /** The two packages that are not bundled: one is an optional peer, the other has native code and is optional. */
 const EXTERNAL = ["@opentelemetry/api", "@napi-rs/keyring"];

@@ -24,6 +24,8 @@ export interface GatewayOptions {
   readonly isLocal: boolean;
   /** The parameters of the editor's own `initialize`. */
   readonly initialize: JsonObject;
+  /** `id` and `key` of an earlier connection; a new client unless given. */
+  readonly identity?: JsonObject;
 }
 
 /** Rejects when the gateway refuses, or goes. */
@@ -66,6 +68,7 @@ export class GatewayClient {
     this.#events = events;
     this.#scope = new Scope(options.world.log);
     this.#initialize = options.initialize;
+    this.#identity = options.identity ?? {};
   }
 
   /** The one that is up, and introduced. */
@@ -76,6 +79,10 @@ export class GatewayClient {
   /** Of the editor, as it told them last. */
   get capabilities(): JsonValue | undefined {
     return this.#initialize["clientCapabilities"];
+  }
+
+  get identity(): JsonObject {
+    return this.#identity;
   }
 
   nextId(): number {

@@ -15,17 +15,22 @@ export interface RemoteTarget {
   readonly url: string;
   /** The full path of the file of `--token-file`. */
   readonly tokenFile?: string;
+  /** Before both; the variable counts where neither is given. */
+  readonly token?: string;
 }
 
 /** Throws `usage.invalid`. Nothing of the address is repeated where it may hold a secret. */
-export function checkGatewayUrl(text: string, { isInsecure }: { readonly isInsecure: boolean }): string {
+export function checkGatewayUrl(
+  text: string,
+  { isInsecure, option = "--gateway" }: { readonly isInsecure: boolean; readonly option?: string },
+): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || (url.protocol !== "ws:" && url.protocol !== "wss:")) {
-    throw misused("--gateway takes an address that begins with ws:// or wss://");
+    throw misused(`${option} takes an address that begins with ws:// or wss://`);
   }
   if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") {
     throw misused(
-      "the address of --gateway must not have a user, a query or a fragment",
+      `the address of ${option} must not have a user, a query or a fragment`,
       `A token is given by --token-file or ${TOKEN_VARIABLE}: addresses end up in logs.`,
     );
   }
@@ -41,11 +46,13 @@ export function checkGatewayUrl(text: string, { isInsecure }: { readonly isInsec
 
 /** The token is read for every connection: one that was renewed is used without a restart. */
 export function remoteLink(
-  { url, tokenFile }: RemoteTarget,
+  { url, tokenFile, token: given }: RemoteTarget,
   { world, openWebSocket }: { readonly world: Pick<World, "env" | "files">; readonly openWebSocket: OpenWebSocket },
 ): OpenLink {
   return async (listener, signal) => {
-    const token = tokenFile === undefined ? world.env[TOKEN_VARIABLE]?.trim() : await tokenIn(world, tokenFile);
+    const fromPlace = async () =>
+      tokenFile === undefined ? world.env[TOKEN_VARIABLE]?.trim() : await tokenIn(world, tokenFile);
+    const token = given ?? (await fromPlace());
     const headers = token ? { authorization: `Bearer ${token}` } : undefined;
     return await openWebSocket({ url, ...LINK_LIMITS, ...defined({ headers }) }, listener, signal);
   };

@@ -46,6 +46,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   // `own-servers.ts`, which is loaded when an editor hands over a server, uses more than the rest.
   translator: { rooms: ["base", "config", "gateway", "acp", "mcp", "session"] },
+  client: { rooms: ["base", "config", "gateway", "translator", "world"] },
   world: { rooms: ["base"], packages: ["@opentelemetry/api", "ws"], isWorldly: true },
   index: { rooms: ["base", "session", "config", "tools", "mcp", "models", "world"] },
   testing: { rooms: ["base", "mcp", "acp", "world"], packages: [ACP_SDK, "zod"], isWorldly: true },

@@ -309,6 +309,19 @@ export const GATEWAY_REQUIREMENTS = [
     text: "calls of a client's tools are asked about with who runs them: its hints do not count, an approval is for the session and for this client",
   },
   { id: "G636", text: "a call of a client's tool that has an intent and no outcome is not sent again" },
+  {
+    id: "G637",
+    text: "by the helper of the library a program joins a session, sets tools with handlers, and leaves: calls, failures, progress and cancelling",
+  },
+  { id: "G638", text: "the helper connects again by itself, joins its sessions and sets their tools again" },
+  {
+    id: "G639",
+    text: "a label is a key to a session: created or joined, listed, begun anew; the session before it stays",
+  },
+  {
+    id: "G640",
+    text: "tools without the scope, for sessions of others, progress and answers of others or after the end: refused, or without effect",
+  },
   // G600 to G629: servers of the client, for a gateway on another machine.
   {
     id: "G600",

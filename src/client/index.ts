@@ -1,0 +1,55 @@
+// `tenon/client`: a program gives sessions of a gateway tools of its own.
+import { TenonError } from "../base/errors.js";
+import { defined } from "../base/json/defined.js";
+import type { World } from "../base/ports/world.js";
+import { tenonPaths } from "../config/index.js";
+import { gatewaySocketPath } from "../gateway/index.js";
+import { checkGatewayUrl, localLink, remoteLink } from "../translator/index.js";
+import { nodeWorld, openWebSocket } from "../world/index.js";
+import { type ClientIdentity, GatewayProgram } from "./program.js";
+
+export { ERROR_CODES, type ErrorCode, TenonError } from "../base/errors.js";
+export type { JsonObject, JsonValue } from "../base/json/json.js";
+export type {
+  ClientIdentity,
+  GatewayProgram,
+  ListedSession,
+  ProgramSession,
+  ProgramTool,
+  RunContext,
+  SessionChoice,
+  SetTools,
+} from "./program.js";
+
+export interface ConnectOptions {
+  /** For people: who asks to run something. */
+  readonly name: string;
+  /** `wss://…` of a gateway; the one of this user on this machine unless given. */
+  readonly url?: string;
+  /** For the gateway at `url`; `TENON_GATEWAY_TOKEN` unless given. It needs the scope `tools`, and `prompt` to begin sessions. */
+  readonly token?: string;
+  /** Allows `ws://` to another machine: the token and the conversation go unencrypted. */
+  readonly isInsecure?: boolean;
+  /** Of an earlier connection: then this is the same client again. */
+  readonly identity?: ClientIdentity;
+  /** Time, files and the like; the real ones unless given. */
+  readonly world?: World;
+}
+
+/** Stays connected until it is closed. Rejects when there is no gateway, or it refuses. */
+export async function connectGateway(options: ConnectOptions): Promise<GatewayProgram> {
+  const { name, url, token, isInsecure = false, identity } = options;
+  const world = options.world ?? nodeWorld({ log: QUIET });
+  if (url === undefined && world.platform === "win32") {
+    throw new TenonError("usage.invalid", "Windows has no local gateway yet", { hint: "Give the url of one." });
+  }
+  const target = () => ({ url: checkGatewayUrl(url ?? "", { isInsecure, option: "url" }), ...defined({ token }) });
+  const open =
+    url === undefined
+      ? localLink(gatewaySocketPath(world, tenonPaths(world.env).stateDir), openWebSocket)
+      : remoteLink(target(), { world, openWebSocket });
+  const gatewayName = url === undefined ? "of this machine" : `at ${new URL(url).host}`;
+  return await GatewayProgram.connect({ world, name, open, gatewayName, ...defined({ identity }) });
+}
+
+const QUIET: World["log"] = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
