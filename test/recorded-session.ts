@@ -36,9 +36,13 @@ async function* answer({ messages, tools }: ModelRequest): AsyncGenerator<ModelE
 
 type Stream = (request: ModelRequest) => AsyncGenerator<ModelEvent, void, void>;
 
-export function hostIn(world: FakeWorld, stream: Stream = answer): SessionHost {
+export function hostIn(
+  world: FakeWorld,
+  stream: Stream = answer,
+  more: Pick<ConstructorParameters<typeof SessionHost>[0], "store"> = {},
+): SessionHost {
   const model = { id: "test/model", stream };
-  return new SessionHost({ world, model, stateDir: STATE, builtin: [], client: { name: "t", version: "1" } });
+  return new SessionHost({ world, model, stateDir: STATE, builtin: [], client: { name: "t", version: "1" }, ...more });
 }
 
 export function newWorld(files: Readonly<Record<string, string>> = {}): FakeWorld {

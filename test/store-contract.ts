@@ -211,6 +211,28 @@ const RULES: readonly (readonly [string, Rule])[] = [
   ],
 
   [
+    "a session is where it was begun, whoever opens it and wherever its copies are",
+    async (place) => {
+      const { store } = place.process();
+      const additionalDirectories = ["/more"];
+      const owned = store.create({ ...ABOUT, additionalDirectories });
+      await owned.settled;
+      await write(owned, { kind: "title", title: "hello" }, PROMPT);
+      await owned.release();
+      const begun = { cwd: "/project", additionalDirectories };
+      expect(await store.place(ID)).toMatchObject(begun);
+      const again = await store.acquire({ id: ID, cwd: "/evil" }, nothing);
+      await write(again.owned, said("x"));
+      await again.owned.release();
+      expect(await store.place(ID)).toMatchObject(begun);
+      const copy = sessionId("two");
+      await store.copy(ID, { id: copy, cwd: "/elsewhere" });
+      expect(await store.place(copy)).toMatchObject({ cwd: "/elsewhere", additionalDirectories: [] });
+      for (const id of ["nobody", "../one"]) await expect(store.place(id)).rejects.toEqual(code("session.not_found"));
+    },
+  ],
+
+  [
     "turns of a gateway's clients that were left open are found, and no others",
     async (place) => {
       const left = async (id: string, ...entries: readonly JournalEntry[]) => {

@@ -19,6 +19,9 @@ export const GATEWAY: Group = {
         config: text("DIR", "an agent directory of its own, as TENON_HOME", { completes: "file" }),
         "mcp-config": text("FILE", "add MCP servers to every session", { completes: "file" }),
         model: text("PROVIDER/NAME", "choose the model; tenon models lists them"),
+        trace: text("FILE", "record all ACP, MCP and model messages there as NDJSON, without secrets", {
+          completes: "file",
+        }),
         listen: texts("HOST:PORT", "serve there too, with tokens; loopback unless TLS is given"),
         socket: text("PATH", "the unix socket, instead of the usual one", { completes: "file" }),
         host: texts("NAME", "a name by which the gateway is reached besides its addresses"),

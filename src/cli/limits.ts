@@ -3,7 +3,7 @@
 export const CLI_LIMITS = {
   /** The last words of a gateway that could not be started, in the notice about it. */
   gatewayLogChars: 600,
-  /** Of the log of local gateways: the next one that is started begins a new file above this, and the old one stays beside it. */
+  /** Of the log of local gateways: above this a new file is begun, by the next one and by one that runs; the old one stays beside it. */
   gatewayLogBytes: 8_388_608,
   /** Time from a signal or end of input to the exit of the process. */
   shutdownMs: 3_000,

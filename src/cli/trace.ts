@@ -3,8 +3,9 @@
 import { resolve } from "node:path";
 import type { AgentApp, AnyMessage, Stream } from "@agentclientprotocol/sdk";
 import { defined } from "../base/json/defined.js";
-import { isJsonObject } from "../base/json/json.js";
+import { isJsonObject, type JsonValue } from "../base/json/json.js";
 import type { WireEntry, WireTrace } from "../base/ports/trace.js";
+import { REDACTED } from "../base/text/secrets.js";
 import type { ResolveSecret } from "../config/index.js";
 import { FileTrace } from "../world/index.js";
 
@@ -21,6 +22,32 @@ export function acpTap(trace: WireTrace): Tap {
   return (dir, message) => {
     const session = sessionOf(message);
     trace.record({ channel: "acp", dir, message, ...defined({ session }) });
+  };
+}
+
+/** The same for the clients of a gateway, without what lets others in: keys of clients, and codes of pages. */
+export function gatewayTap(trace: WireTrace): Tap {
+  const tap = acpTap(trace);
+  return (dir, message) =>
+    tap(dir, "method" in message && message.method !== "initialize" ? message : keyless(message));
+}
+
+function keyless(message: object): object {
+  const { params, result } = { params: undefined, result: undefined, ...message };
+  return { ...message, ...defined({ params: params && withoutKeys(params), result: result && withoutKeys(result) }) };
+}
+
+function withoutKeys(part: JsonValue): JsonValue {
+  if (!isJsonObject(part)) return part;
+  const { url, _meta: meta } = part;
+  const { tenon } = isJsonObject(meta) ? meta : {};
+  const { client } = isJsonObject(tenon) ? tenon : {};
+  const { key: _, ...known } = isJsonObject(client) ? client : {};
+  const hidden = isJsonObject(meta) && isJsonObject(tenon) && { ...meta, tenon: { ...tenon, client: known } };
+  return {
+    ...part,
+    ...defined({ url: typeof url === "string" ? url.replace(/#.*/u, `#${REDACTED}`) : undefined }),
+    ...defined({ _meta: client !== undefined && hidden ? hidden : undefined }),
   };
 }
 

@@ -8,7 +8,7 @@ export type GatewayProtocol = 1;
 /** What a token allows; docs/reference/gateway.md has the methods of each. */
 export type Scope = "read" | "prompt" | "approve" | "tools" | "admin";
 
-/** `resting`: stored, without servers or memory. `waiting`: for an answer to a question. */
+/** `resting`: stored, without servers or memory. `waiting`: for an answer to a question, or for a client with an environment. */
 export type WireSessionState = "resting" | "idle" | "running" | "waiting";
 
 /** `agentCapabilities._meta.tenon` of a gateway. */
@@ -81,7 +81,8 @@ export interface GatewayStatus {
   readonly node: string;
   readonly account: string;
   readonly isDraining: boolean;
-  readonly sessions: Readonly<Record<WireSessionState, number>>;
+  /** Those in memory. */
+  readonly sessions: Readonly<Record<Exclude<WireSessionState, "resting">, number>>;
   readonly clients: number;
   readonly questions: number;
   /** The rest needs the scope `admin`. */

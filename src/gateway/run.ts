@@ -1,12 +1,13 @@
 // A whole gateway: its access, its sessions and its server, from the start to the end.
 import { join } from "node:path";
-import { loadAgent } from "../acp/index.js";
+import type { AnyMessage } from "@agentclientprotocol/sdk";
+import { loadAgent, messageSink } from "../acp/index.js";
 import type { ReadonlyCell } from "../base/async/cell.js";
 import { contained, handled } from "../base/async/scope.js";
 import { TenonError } from "../base/errors.js";
 import { isLoopbackHost } from "../base/io/net-policy.js";
 import { defined } from "../base/json/defined.js";
-import type { World } from "../base/ports/world.js";
+import type { Log, World } from "../base/ports/world.js";
 import type { AskedQuestion } from "../session/index.js";
 import type { Principal } from "./access/principal.js";
 import { GATEWAY_LIMITS } from "./limits.js";
@@ -43,6 +44,8 @@ export interface RunGatewayOptions {
   readonly ownAddresses?: () => readonly string[];
   /** Where questions and ends of turns are told; nowhere unless given. */
   readonly notify?: NotifierOptions["settings"];
+  /** Hears every message of every client. */
+  readonly onTraffic?: (dir: "in" | "out", message: object) => void;
   /** A client asked for the end of the gateway; turns that run get this long. */
   onStop(drainMs?: number): void;
 }
@@ -125,8 +128,9 @@ export class RunningGateway implements AsyncDisposable {
     await this.#access[Symbol.asyncDispose]();
   }
 
-  #connect(principal: Principal, stream: ClientStream, about: ConnectionAbout): void {
-    const { world, roots = [], host } = this.#options;
+  #connect(principal: Principal, connected: ClientStream, about: ConnectionAbout): void {
+    const { world, roots = [], host, onTraffic } = this.#options;
+    const stream = onTraffic ? heardStream(connected, onTraffic, world.log) : connected;
     const { audit, clientKeys: keys, tokens, codes } = this.#access;
     const sessions = this.#sessions;
     const node = host;
@@ -222,6 +226,30 @@ export class RunningGateway implements AsyncDisposable {
       records,
     };
   }
+}
+
+function heardStream(stream: ClientStream, hear: NonNullable<RunGatewayOptions["onTraffic"]>, log: Log): ClientStream {
+  const send: ClientStream["send"] = (message) => {
+    hear("out", message);
+    return stream.send(message);
+  };
+  const incoming = new TransformStream<AnyMessage, AnyMessage>({
+    transform: (message, controller) => {
+      hear("in", message);
+      controller.enqueue(message);
+    },
+  });
+  return {
+    readable: stream.readable.pipeThrough(incoming),
+    writable: messageSink((message) => handled(Promise.resolve(send(message)), log, "message to a client")),
+    send,
+    sendShared: (shared) => {
+      hear("out", shared.message);
+      return stream.sendShared(shared);
+    },
+    closed: stream.closed,
+    close: (reason, code) => stream.close(reason, code),
+  };
 }
 
 /** By which of its addresses a browser reaches the page. */

@@ -138,7 +138,9 @@ export class Answering {
       permissions: tools.permissions,
       grantServer: (server) => tools.grantServer(server),
       logins,
-      show: async (shown) => await events.publishMoment({ kind: "turn", event: { kind: "text", text: shown } }),
+      show: async (text) => {
+        await events.publishMoment({ kind: "turn", event: { kind: "text", text }, isForApprovers: true });
+      },
       settings,
       commands: expansion.commands,
       usage: conversation.usage,

@@ -440,6 +440,7 @@ export async function runCommand({ command, words }: Invocation, context: Comman
   const { may } = context;
   const needed = Object.hasOwn(command.needs ?? {}, verb) ? command.needs?.[verb] : undefined;
   if (!may || needed === undefined || may[needed]) return await command.run(words, context);
+  may.onDenied?.(`/${command.name} ${verb}`);
   return `Nothing changed: \`/${command.name} ${verb}\` needs the scope "${needed}", which the client that sent it does not have.`;
 }
 

@@ -129,6 +129,8 @@ export type SessionEvent =
       readonly presentation?: BuiltinPresentation;
       /** With an event about usage: what the whole session has used. */
       readonly sessionUsage?: ModelUsage;
+      /** Of the moment, and of no other client's business: whoever follows the address of a log-in can take it over. */
+      readonly isForApprovers?: true;
     }
   /** The whole plan of the work, each time it changes. */
   | { readonly kind: "plan"; readonly entries: readonly PlanEntry[] }

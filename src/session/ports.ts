@@ -21,6 +21,8 @@ export interface SenderRights {
   readonly tools: boolean;
   /** It is the user of this machine: programs, variables and addresses of this machine are its own. */
   readonly isLocal: boolean;
+  /** Told what was refused, by its name alone. */
+  readonly onDenied?: (what: string) => void;
 }
 
 /** What kind of question it is: each has answers of its own. */

@@ -76,6 +76,11 @@ export class FileTrace implements WireTrace, AsyncDisposable {
     this.#redactor.hide(values);
   }
 
+  /** Of one of several clients. */
+  hideEnvironment(env: TraceOptions["env"]): void {
+    this.#redactor.hideEnvironment(env);
+  }
+
   nextConnection(): number {
     this.#connections += 1;
     return this.#connections;

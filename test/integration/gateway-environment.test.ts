@@ -1,9 +1,13 @@
-// Turns that a gateway left open, on a fake machine: in whose environment they go on, and when.
+// A gateway on a fake machine: in whose environment turns that were left open go on; what only some clients see, and what is written down.
+import { closeSync, openSync, readFileSync, renameSync, statSync, writeFileSync, writeSync } from "node:fs";
+import { join } from "node:path";
 import { expect } from "vitest";
 import type { SessionHandle } from "../../src/acp/index.js";
+import { bounded } from "../../src/cli/log.js";
 import { GATEWAY_LIMITS } from "../../src/gateway/index.js";
 import type { FakeWorld } from "../../src/testing/index.js";
 import { House, LOAD, REQUEST, said } from "../gateway-house.js";
+import { TemporaryFolder } from "../scenarios/agent.js";
 import { scenario } from "../scenarios/scenario.js";
 
 const { awaitClientMs, awaitEnvironmentMs, restMs } = GATEWAY_LIMITS.sessions;
@@ -98,6 +102,10 @@ scenario(["G553"], "without a key the turn stays open, visibly, until a client b
   const before = await kinds(next, id);
   await world.advance(awaitEnvironmentMs + 1_000);
   expect(next.sessions.stateOf("me", id)).toBe("waiting");
+  const watching = await next.access();
+  const watched = await watching.shared.methods["_tenon/gateway/watch"]?.({}, () => {});
+  expect(watched).toEqual({ sessions: [{ sessionId: id, state: "waiting" }] });
+  watching.shared.closed();
   expect([next.sessions.open(), await kinds(next, id)]).toEqual([[], before]);
   // Clients without a key see it, and it still waits: one over the network, and one in a shell without the variable.
   const far = await next.access({ isLocal: false, tokenId: "t", scopes: new Set(["read", "prompt"]) });
@@ -151,4 +159,76 @@ scenario(["G555"], "an idle session that was opened without a model gives way to
   const other = await next.access({}, { env: { KEY: "another" } });
   await other.load({ ...REQUEST, id: session.id }, LOAD);
   expect(next.reconnects).toBe(1);
+});
+
+scenario(["G560"], "the address of a log-in is told to clients that may approve, and to no others", async () => {
+  await using gateway = new House();
+  const near = await gateway.access();
+  const { session } = await near.create(REQUEST, {});
+  const open = gateway.sessions.find("me", session.id)?.session;
+  const text = (words: string) => ({ kind: "turn", event: { kind: "text", text: words } }) as const;
+  const follow = async function* () {
+    yield { kind: "moment", event: { ...text("https://login.example/?state=canary"), isForApprovers: true } };
+    yield { kind: "moment", event: text("for all") };
+  };
+  Object.defineProperty(open, "log", { value: { lastSeq: 7, follow } });
+  const few = await gateway.access({ isLocal: false, tokenId: "t", scopes: new Set(["read", "prompt", "tools"]) });
+  const approver = await gateway.access({ isLocal: false, tokenId: "u", scopes: new Set(["read", "approve"]) });
+  const watching = (await near.load({ ...REQUEST, id: session.id }, { ...LOAD, meta: { role: "observer" } })).session;
+  for (const [handle, count] of [
+    [session, 2],
+    [approver.peek(session.id), 2],
+    [few.peek(session.id), 1],
+    [watching, 1],
+  ] as const) {
+    const heard: object[] = [];
+    for await (const item of handle.log.follow(0, new AbortController().signal)) heard.push(item);
+    expect([heard.length, handle.log.lastSeq]).toEqual([count, 7]);
+    expect(JSON.stringify(heard).includes("canary")).toBe(count === 2);
+  }
+});
+
+scenario(["G561"], "what a client may not do has a line in the audit file, by its name alone", async () => {
+  await using gateway = new House();
+  const few = await gateway.access({
+    isLocal: false,
+    tokenId: "t",
+    name: "phone",
+    scopes: new Set(["read", "prompt"]),
+  });
+  const { session } = await few.create(REQUEST, {});
+  await said(session, "/mcp add canary -- /bin/canary");
+  await said(session, "/permissions allow canary");
+  await session.configured;
+  expect(() => session.set("mode", "auto-edit")).toThrow('needs the scope "approve"');
+  const observer = (await few.load({ ...REQUEST, id: session.id }, { ...LOAD, meta: { role: "observer" } })).session;
+  observer.cancel();
+  expect(() => observer.questions.answer("q", "once", { client: "x", name: "x" })).toThrow("observer");
+  await expect(said(observer, "hello")).rejects.toMatchObject({ code: "access.denied" });
+  const who = { event: "denied", account: "me", token: "t", name: "phone" };
+  expect(gateway.written).toEqual(
+    [
+      ...["/mcp add", "/permissions allow", "set mode", "session/cancel"],
+      ...["observer: answer questions", "observer: send prompts"],
+    ].map((method) => ({ ...who, method })),
+  );
+});
+
+scenario(["G562"], "a log that this process has open is bounded, and one of another name is left alone", async () => {
+  using folder = new TemporaryFolder();
+  const path = join(folder.path, "gateway.log");
+  const older = join(folder.path, "gateway.1.log");
+  const fd = openSync(path, "a");
+  const write = bounded({ path, older, fd, maxBytes: 8_000 }, (line) => writeSync(fd, line));
+  for (let line = 0; line < 5_000; line++) write(`line ${line} ${"x".repeat(50)}\n`);
+  const sizes = [path, older].map((file) => statSync(file).size);
+  expect(Math.max(...sizes)).toBeLessThan(8_000 * 1.3);
+  expect(Math.min(...sizes)).toBeGreaterThan(0);
+  expect(readFileSync(path, "utf8")).toContain("line 4999 ");
+  renameSync(path, `${path}.mine`);
+  writeFileSync(path, "of another");
+  for (let line = 0; line < 500; line++) write(`more ${line} ${"x".repeat(50)}\n`);
+  closeSync(fd);
+  expect(statSync(`${path}.mine`).size).toBeGreaterThan(20_000);
+  expect(readFileSync(path, "utf8")).toBe("of another");
 });

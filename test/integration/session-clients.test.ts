@@ -326,3 +326,38 @@ scenario(
     expect(house.recordsOf("intent")).toHaveLength(1);
   },
 );
+
+scenario(
+  ["G563"],
+  "a client that leaves in the middle of a file request: the file of the next client is read, or that on the disk",
+  async () => {
+    await using house = new House({ unattended: "wait" });
+    const path = join(house.home.path, "f.txt");
+    writeFileSync(path, "what the disk has");
+    const silent = () => {
+      const [read, written] = [held<string>(), held<void>()];
+      const fs = {
+        readText: (_: string, __: object, signal: AbortSignal) => read.ask(_, signal),
+        writeText: (_: string, __: string, signal: AbortSignal) => written.ask(_, signal),
+      };
+      return { read, written, ports: { ask: async () => "once" as const, fs } };
+    };
+    const [first, second] = [silent(), silent()];
+    const [one, two] = [house.join("one", first.ports), house.join("two", second.ports)];
+    const reading = house.prompt(`call read_file ${JSON.stringify({ path })}`, "one");
+    await first.read.asked;
+    one.leave();
+    await second.read.asked;
+    two.leave();
+    expect((await reading).stopReason).toBe("end_turn");
+    expect(house.said).toContain("what the disk has");
+    const writer = silent();
+    const three = house.join("three", { ...writer.ports, fs: { writeText: writer.ports.fs.writeText } });
+    const writing = house.prompt(`call write_file ${JSON.stringify({ path, content: "from the turn" })}`, "three");
+    await writer.written.asked;
+    three.leave();
+    expect((await writing).stopReason).toBe("end_turn");
+    expect(readFileSync(path, "utf8")).toBe("from the turn");
+    expect(house.recordsOf("outcome")).toMatchObject([{ outcome: { kind: "done" } }, { outcome: { kind: "done" } }]);
+  },
+);

@@ -5,10 +5,12 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
+import { TenonError } from "../../src/base/errors.js";
 import type { World } from "../../src/base/ports/world.js";
 import type { Followed } from "../../src/session/log/session-log.js";
 import type { Session } from "../../src/session/session.js";
 import { FileSessionStore, resultsFolder, type StoreWorld } from "../../src/session/store/file-store.js";
+import type { OwnedSession, SessionStore } from "../../src/session/store/session-store.js";
 import { fakeWorld } from "../../src/testing/index.js";
 import { nodeWorld } from "../../src/world/index.js";
 import { runSchedules } from "../log-schedules.js";
@@ -208,6 +210,77 @@ scenario(
     expect(takeovers).toBeGreaterThan(SCHEDULES / 4);
   },
   { timeoutMs: 120_000 },
+);
+
+/** Lines with an intent, and what follows them, wait until `decide`. */
+function slowOnIntent(owned: OwnedSession, decide: Promise<void>): OwnedSession {
+  let earlier: Promise<void> | undefined;
+  return {
+    ...{ id: owned.id, epoch: owned.epoch, settled: owned.settled, lost: owned.lost },
+    get lastSeq() {
+      return owned.lastSeq;
+    },
+    get isTouched() {
+      return owned.isTouched;
+    },
+    append: (lines, options) => {
+      const isIntent = lines.some(({ line }) => line.includes('"kind":"intent"'));
+      if (!isIntent && !earlier) return owned.append(lines, options);
+      earlier = (earlier ?? decide).then(() => owned.append(lines, options));
+      return earlier;
+    },
+    sync: () => earlier?.then(() => owned.sync()) ?? owned.sync(),
+    assertWritten: () => owned.assertWritten(),
+    onFailing: (listener) => owned.onFailing(listener),
+    release: () => owned.release(),
+  };
+}
+
+scenario(
+  ["G564"],
+  "a call is sent once its intent is durable, however long that takes, and never where the store refuses it",
+  async () => {
+    for (const isRefused of [false, true]) {
+      const world = newWorld();
+      const files = new FileSessionStore(world, STATE);
+      let decide = () => {};
+      const decided = new Promise<void>((resolve, reject) => {
+        const refusal = new TenonError("session.superseded", "another owner has it");
+        decide = () => (isRefused ? reject(refusal) : resolve());
+      });
+      decided.catch(() => undefined);
+      const store: SessionStore = {
+        create: (about, options) => slowOnIntent(files.create(about, options), decided),
+        acquire: (about, onRecord) => files.acquire(about, onRecord),
+        readAll: (id, onRecord) => files.readAll(id, onRecord),
+        read: (id, after, limit) => files.read(id, after, limit),
+        has: (id) => files.has(id),
+        place: (id) => files.place(id),
+        list: (request) => files.list(request),
+        unfinished: (sinceMs) => files.unfinished(sinceMs),
+        copy: (from, about) => files.copy(from, about),
+        setTitle: (id, title) => files.setTitle(id, title),
+        remove: (id) => files.remove(id),
+      };
+      const host = hostIn(world, undefined, { store });
+      const session = host.createSession({ cwd: "/project", servers: [SERVER], id: ID });
+      session.attach({ ask: async () => "once" });
+      await world.advance(0);
+      let received = "";
+      for (const { stdin } of world.children) stdin.on("data", (chunk) => (received += String(chunk)));
+      const sent = () => received.split('"tools/call"').length - 1;
+      const prompting = session.prompt("echo something, please");
+      prompting.catch(() => undefined);
+      await world.advance(5_000);
+      expect(sent()).toBe(0);
+      decide();
+      await world.advance(5_000);
+      if (isRefused) await expect(prompting).rejects.toMatchObject({ code: "session.superseded" });
+      else expect(await prompting).toMatchObject({ stopReason: "end_turn" });
+      expect(sent()).toBe(isRefused ? 0 : 2);
+      await closed(world, host.close());
+    }
+  },
 );
 
 async function follower(session: Session, after: number, signal = new AbortController().signal): Promise<Followed[]> {

@@ -396,4 +396,30 @@ export const GATEWAY_REQUIREMENTS = [
     text: "changes of sessions carry title, directory, clients, questions and usage; administrators see the connections",
   },
   { id: "G672", text: "the methods of the page need their scopes, and other accounts' sessions do not exist in them" },
+  // G560 to G569: what only some clients are shown, and what is written down.
+  {
+    id: "G560",
+    text: "the address of a log-in goes to clients that may approve and to no others, also where none of them can show a page",
+  },
+  {
+    id: "G561",
+    text: "commands, settings and answers that a client may not give have a line in the audit file, without contents",
+  },
+  { id: "G562", text: "the log of a gateway that an editor started is bounded while the gateway runs" },
+  {
+    id: "G563",
+    text: "a client that leaves in the middle of a file request: the file of the next client is used, or that on the disk",
+  },
+  {
+    id: "G564",
+    text: "a call is not sent before its intent is durable, and not at all where the store refuses the record",
+  },
+  {
+    id: "G565",
+    text: "no client loads a session in another directory, is asked for files in turns of others, or sees questions it may not answer",
+  },
+  {
+    id: "G566",
+    text: "tenon gateway run --trace records the messages of all clients, without their keys and environments",
+  },
 ] as const;

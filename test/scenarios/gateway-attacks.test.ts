@@ -1,12 +1,13 @@
 // Attacks on `tenon gateway run` as it is installed: no effect, no leak, and each is written down.
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { type NewToken, TokenFile } from "../../src/gateway/index.js";
 import { nodeWorld } from "../../src/index.js";
 import { cleanEnv, TemporaryFolder } from "./agent.js";
 import { ATTACKS, type Target } from "./gateway/attacks.js";
+import { SESSION_ATTACKS } from "./gateway/session-attacks.js";
 import { send, WireClient } from "./gateway/wire-client.js";
 import { agentNode, TENON } from "./peers.js";
 import { runCommand } from "./run-command.js";
@@ -68,6 +69,15 @@ function tokensOf(home: TemporaryFolder, at: { readonly host: string; readonly p
   };
 }
 
+/** Of a chat that is over. */
+async function storedSession(home: TemporaryFolder, cwd: string): Promise<string> {
+  const sessions = join(home.path, "state", "sessions");
+  const before = new Set(existsSync(sessions) ? readdirSync(sessions) : []);
+  await runCommand(agentNode(), [TENON, "chat", "-p", "hello"], { env: cleanEnv(home.path), cwd });
+  const [file = ""] = readdirSync(sessions).filter((name) => !before.has(name) && name.endsWith(".ndjson"));
+  return file.slice(0, -".ndjson".length);
+}
+
 function textsBelow(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -75,7 +85,7 @@ function textsBelow(folder: string): string[] {
 }
 
 scenario(
-  ["G301", "G302", "G303", "G304", "G305", "G307", "G308", "G309", "G313"],
+  ["G301", "G302", "G303", "G304", "G305", "G307", "G308", "G309", "G313", "G565", "G566"],
   "attacks on a gateway: none has an effect, each is written down, no token or environment is kept",
   async () => {
     using home = new TemporaryFolder();
@@ -83,21 +93,30 @@ scenario(
     mkdirSync(root);
     mkdirSync(`${root}2`);
     symlinkSync("/", join(root, "out"));
-    const gateway = new RunningGateway(home, ["--listen", "127.0.0.1:0", "--root", root, "--drain", "0s"]);
+    writeFileSync(join(root, "note.txt"), "what the disk has");
+    mkdirSync(join(root, "project"));
+    const mcpServers = { p: { command: "/bin/echo", args: ["question-canary"] } };
+    writeFileSync(join(root, "project", ".mcp.json"), JSON.stringify({ mcpServers }));
+    const stored = { inside: await storedSession(home, root), outside: await storedSession(home, home.path) };
+    const trace = join(home.path, "trace.ndjson");
+    const words = ["--listen", "127.0.0.1:0", "--root", root, "--drain", "0s", "--trace", trace];
+    const gateway = new RunningGateway(home, words);
     const at = { host: "127.0.0.1", port: await gateway.port() };
     const socketPath = join(home.path, "state", "gateway", "gateway.sock");
     const { all, ...tokens } = tokensOf(home, at);
-    const target: Target = { ...at, ...tokens, socketPath, root };
+    const target: Target = { ...at, ...tokens, socketPath, root, stored };
     // A client of this machine may bring its environment; it is kept in memory only.
     const local = await WireClient.open(`ws+unix:${socketPath}:/acp`);
     const env = { PATH: process.env["PATH"] ?? "", TENON_CANARY: "canary-of-a-client" };
-    expect((await local.initialize({ tenon: { env } })).error).toBeUndefined();
+    const known = await local.initialize({ tenon: { env } });
+    expect(known.error).toBeUndefined();
+    const [, clientKey = "none"] = /"key":"([^"]+)"/u.exec(JSON.stringify(known.result)) ?? [];
     const own = await local.request("session/new", { cwd: root, mcpServers: [] });
     const prompt = [{ type: "text", text: "hello" }];
     const ended = await local.request("session/prompt", { sessionId: own.result?.["sessionId"], prompt });
     expect(ended.result).toMatchObject({ stopReason: "end_turn" });
     const audit = () => readFileSync(join(home.path, "state", "gateway", "audit.ndjson"), "utf8");
-    for (const [index, [name, { run, logged }]] of Object.entries(ATTACKS).entries()) {
+    for (const [index, [name, { run, logged }]] of Object.entries({ ...ATTACKS, ...SESSION_ATTACKS }).entries()) {
       const from = `127.0.1.${index + 1}`;
       await run(target, from).catch((cause: unknown) => {
         throw new Error(`${name}: ${String(cause)}`, { cause });
@@ -105,14 +124,16 @@ scenario(
       const written = new RegExp(logged.source.replace("ADDRESS", from.replaceAll(".", "\\.")), "u");
       await expect.poll(audit, { message: name }).toMatch(written);
     }
-    // The one above, and no other with a prompt in it.
+    // The one above, the stored ones, and no other with a prompt in it.
     const { result } = await local.request("session/list", {});
-    expect(result?.["sessions"]).toHaveLength(1);
+    expect(result?.["sessions"]).toHaveLength(3);
     expect(existsSync("/tmp/owned")).toBe(false);
     await local.close();
     expect(await gateway.stop()).toBe(0);
+    expect(readFileSync(trace, "utf8")).toMatch(/"channel":"acp".*"method":"session\/prompt"/u);
     const kept = [...textsBelow(home.path), gateway.output];
-    for (const canary of [...all(), "env-canary-over-tcp", "canary-of-a-client", "canary-of-the-gateway"])
+    const canaries = ["env-canary-over-tcp", "canary-of-a-client", "canary-of-the-gateway", clientKey];
+    for (const canary of [...all(), ...canaries])
       expect(kept.filter((text) => text.includes(canary.replace("tng_", ""))).length, canary).toBe(0);
   },
   { platform: "linux", timeoutMs: 90_000 },

@@ -2,11 +2,11 @@
 import { Counter, Gauge, Registry } from "prom-client";
 import type { World } from "../../base/ports/world.js";
 import type { RefusalReason } from "../access/guard.js";
-import type { WireSessionState } from "../protocol.js";
+import type { GatewayStatus } from "../protocol.js";
 
 /** What the sessions of a gateway count; asked for with each look at the page. */
 export interface GatewayFigures {
-  readonly sessions: Readonly<Record<WireSessionState, number>>;
+  readonly sessions: GatewayStatus["sessions"];
   readonly clients: number;
   readonly questions: number;
   readonly oldestQuestionMs: number;

@@ -228,7 +228,12 @@ export class ClientAccess implements SessionAccess {
     const { scopes, isLocal } = this.#options.principal;
     const mayControl = scopes.has("prompt") || scopes.has("approve");
     const given: ClientRole = role === "observer" || !mayControl ? "observer" : "controller";
-    const may = { approve: scopes.has("approve"), tools: scopes.has("tools"), isLocal };
+    const onDenied = (method: string) => {
+      const { audit, principal } = this.#options;
+      const { account, tokenId, name } = principal;
+      audit.write("denied", { account, token: tokenId ?? null, name, method });
+    };
+    const may = { approve: scopes.has("approve"), tools: scopes.has("tools"), isLocal, onDenied };
     const sharesPlace = isLocal && scopes.has("prompt");
     const reconnect = () => this.#options.reconnect();
     return { role: given, may, isUnattended: unattended === true, sharesPlace, reconnect };

@@ -10,7 +10,7 @@ import type { PairingCodes } from "../access/pairing.js";
 import { type Principal, SCOPES } from "../access/principal.js";
 import { isTokenName, type TokenFile } from "../access/tokens.js";
 import { GATEWAY_LIMITS } from "../limits.js";
-import type { GatewayChange, GatewayStatus, PageAnswer, Scope, TokensAnswer, WireSessionState } from "../protocol.js";
+import type { GatewayChange, GatewayStatus, PageAnswer, Scope, TokensAnswer } from "../protocol.js";
 import { seenQuestions } from "./joined-session.js";
 import type { SharedSessions } from "./shared-sessions.js";
 
@@ -85,7 +85,10 @@ export class GatewayMethods {
     });
     const open = sessions.open(principal.account);
     return {
-      sessions: open.map(({ id, session, title }) => changeOf(id, session, { mayAnswer, ...defined({ title }) })),
+      sessions: [
+        ...open.map(({ id, session, title }) => changeOf(id, session, { mayAnswer, ...defined({ title }) })),
+        ...sessions.held(principal.account).map((sessionId) => ({ sessionId, state: "waiting" as const })),
+      ],
     };
   }
 
@@ -172,9 +175,10 @@ function readNewToken({ name, account, scopes, expiresInMs }: JsonObject): Param
   };
 }
 
-export function countByState(sessions: readonly Session[]): Record<WireSessionState, number> {
-  const counts = { resting: 0, idle: 0, running: 0, waiting: 0 };
-  for (const { state } of sessions) counts[state] += 1;
+/** Of those in memory: the others are resting, and are counted by listing them. */
+export function countByState(sessions: readonly Session[]): GatewayStatus["sessions"] {
+  const counts = { idle: 0, running: 0, waiting: 0 };
+  for (const { state } of sessions) if (state !== "resting") counts[state] += 1;
   return counts;
 }
 

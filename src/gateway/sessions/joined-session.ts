@@ -8,6 +8,7 @@ import {
   type Attachment,
   type ClientName,
   type ClientRole,
+  type Followed,
   type GivenServers,
   isLooser,
   type RejectedServer,
@@ -52,6 +53,14 @@ export function seenQuestions(open: readonly AskedQuestion[], mayAnswer: boolean
   return mayAnswer ? open : open.map((question) => ({ ...question, shown: question.summary }));
 }
 
+/** Without what only those who may answer questions are shown. */
+async function* withoutSecrets(items: AsyncIterable<Followed>): AsyncGenerator<Followed, void, void> {
+  for await (const item of items) {
+    const isSecret = item.kind === "moment" && item.event.kind === "turn" && item.event.isForApprovers === true;
+    if (!isSecret) yield item;
+  }
+}
+
 type Handle<Name extends keyof SessionHandle> = SessionHandle[Name];
 
 export class JoinedSession implements SessionHandle, Member {
@@ -79,7 +88,14 @@ export class JoinedSession implements SessionHandle, Member {
   }
 
   get log(): Handle<"log"> {
-    return this.open.session.log;
+    const { log } = this.open.session;
+    if (this.#mayAnswer) return log;
+    return {
+      get lastSeq() {
+        return log.lastSeq;
+      },
+      follow: (after, signal) => withoutSecrets(log.follow(after, signal)),
+    };
   }
 
   get settings(): Handle<"settings"> {
@@ -164,6 +180,7 @@ export class JoinedSession implements SessionHandle, Member {
   set(...[name, value]: Parameters<Handle<"set">>): void {
     this.#mustControl("change settings");
     if (!this.#by.may.approve && isLooser(this.settings, name, value)) {
+      this.#by.may.onDenied?.(`set ${name}`);
       const words = `changing the ${name} to ${JSON.stringify(value)} needs the scope "approve": it is looser than the one now`;
       throw new TenonError("access.denied", words, { hint: "Use a token with it, or choose a stricter one." });
     }
@@ -201,6 +218,7 @@ export class JoinedSession implements SessionHandle, Member {
 
   cancel(): void {
     if (this.#by.role === "controller") this.open.session.cancel(this.#by);
+    else this.#by.may.onDenied?.("session/cancel");
   }
 
   notice(...about: Parameters<Handle<"notice">>): void {
@@ -221,6 +239,7 @@ export class JoinedSession implements SessionHandle, Member {
 
   #mustControl(what: string): void {
     if (this.#by.role === "controller") return;
+    this.#by.may.onDenied?.(`observer: ${what}`);
     throw new TenonError("access.denied", `an observer may not ${what}`, {
       hint: 'Join the session with the role "controller".',
     });

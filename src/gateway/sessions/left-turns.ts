@@ -47,6 +47,10 @@ export class LeftTurns {
     return this.#held.has(`${account} ${id}`);
   }
 
+  heldOf(account: string): readonly string[] {
+    return [...this.#held].filter((key) => key.startsWith(`${account} `)).map((key) => key.slice(account.length + 1));
+  }
+
   /** The session is closed before its turn went on. */
   hold(account: string, id: string): void {
     this.#held.add(`${account} ${id}`);

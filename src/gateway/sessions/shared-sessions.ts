@@ -191,6 +191,11 @@ export class SharedSessions implements AsyncDisposable {
     }
   }
 
+  /** Sessions that are not in memory, whose turn waits for a client with an environment. */
+  held(account: string): readonly string[] {
+    return this.#left.heldOf(account);
+  }
+
   /** A client connected; returns what to call when it is gone. */
   connected(): () => void {
     this.#connections += 1;

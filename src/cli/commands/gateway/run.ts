@@ -1,6 +1,6 @@
 // `tenon gateway run`: sessions that live by themselves, for any number of clients, until it is stopped.
 import { hostname, networkInterfaces } from "node:os";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { defined } from "../../../base/json/defined.js";
 import type { Timer, World } from "../../../base/ports/world.js";
@@ -16,20 +16,21 @@ import {
   type RuntimePlace,
   TokenFile,
 } from "../../../gateway/index.js";
-import { nodeWorld } from "../../../world/index.js";
+import { type FileTrace, machineEnv, nodeWorld } from "../../../world/index.js";
 import { misused, type Run, type Values } from "../../command.js";
 import { compose } from "../../compose.js";
 import { type CommandContext, optionPath, print, printJson, useAgentDirectory } from "../../context.js";
 import { EXIT, exitAfter, onUncaught } from "../../exit.js";
 import { CLI_LIMITS } from "../../limits.js";
-import { chooseLog } from "../../log.js";
+import { bounded, chooseLog } from "../../log.js";
 import { secretResolver, unaskedSecrets } from "../../secrets.js";
 import { visible } from "../../terminal/text.js";
+import { gatewayTap, openTraceFile } from "../../trace.js";
 import { durationOf } from "./control.js";
 
 type RunValues = Values<
   "local" | "insecure-http" | "json",
-  "config" | "mcp-config" | "model" | "socket" | "tls-cert" | "tls-key" | "idle-exit" | "drain",
+  "config" | "mcp-config" | "model" | "trace" | "socket" | "tls-cert" | "tls-key" | "idle-exit" | "drain",
   "listen" | "root" | "host"
 >;
 
@@ -38,9 +39,13 @@ export const runGatewayRun: Run<RunValues> = async ({ values }, context) => {
   if (values.config !== undefined) {
     useAgentDirectory(optionPath("--config", values.config, { world: context.world, from: cwd }));
   }
-  const log = chooseLog("info");
-  const world = nodeWorld({ log });
-  const { stateDir } = tenonPaths(world.env);
+  const { stateDir } = tenonPaths(machineEnv());
+  const logs = join(stateDir, "gateway");
+  const logFile = { path: join(logs, "gateway.log"), older: join(logs, "gateway.1.log") };
+  const log = chooseLog("info", bounded(logFile));
+  const tracePath = values.trace && optionPath("--trace", values.trace, { world: context.world, from: cwd });
+  const trace = tracePath ? openTraceFile(tracePath) : undefined;
+  const world = nodeWorld({ log, ...defined({ trace }) });
   const drainMs = durationOf("--drain", values.drain) ?? GATEWAY_LIMITS.sessions.drainMs;
   const idleExitMs = durationOf("--idle-exit", values["idle-exit"]);
   const roots = (values.root ?? []).map((path) => optionPath("--root", path, { world, from: cwd }));
@@ -66,7 +71,8 @@ export const runGatewayRun: Run<RunValues> = async ({ values }, context) => {
     ...defined({ hosts: values.host }),
     pageFolder: fileURLToPath(PAGE_FOLDER),
     ownAddresses,
-    openRuntime: runtimeOpener(world, defined({ model: values.model, mcpConfig })),
+    ...defined({ onTraffic: trace && gatewayTap(trace) }),
+    openRuntime: runtimeOpener(world, defined({ model: values.model, mcpConfig, trace })),
     notify: () => notifySettings(world, stateDir),
     onStop: (graceMs) => stop(graceMs ?? drainMs, EXIT.done),
   });
@@ -103,8 +109,12 @@ async function notifySettings(world: World, stateDir: string): Promise<NotifySet
 }
 
 /** A runtime for the sessions of one directory, as their client's environment has it. */
-function runtimeOpener(world: World, options: { readonly model?: string; readonly mcpConfig?: string }) {
+function runtimeOpener(
+  world: World,
+  options: { readonly model?: string; readonly mcpConfig?: string; readonly trace?: FileTrace },
+) {
   return async ({ cwd, stateDir, env }: RuntimePlace) => {
+    if (env) options.trace?.hideEnvironment(env);
     const runtime = { stateDir, unattended: "wait", maxQueuedPrompts: 8, openTurns: "continue" } as const;
     const { host } = await compose({ ...options, cwd, log: world.log, runtime, ...defined({ env }) });
     return host;
