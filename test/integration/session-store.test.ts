@@ -256,6 +256,7 @@ scenario(
         read: (id, after, limit) => files.read(id, after, limit),
         has: (id) => files.has(id),
         place: (id) => files.place(id),
+        ownerOf: (id) => files.ownerOf(id),
         list: (request) => files.list(request),
         unfinished: (sinceMs) => files.unfinished(sinceMs),
         copy: (from, about) => files.copy(from, about),
