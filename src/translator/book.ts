@@ -25,7 +25,7 @@ export interface EditorRequest {
 export const REPEATABLE: ReadonlySet<string> = new Set([
   ...["session/prompt", "session/list", "session/close", "session/delete", "session/set_mode", "session/set_model"],
   ...["session/set_config_option", "session/set_title", "session/status", "authenticate", "logout"],
-  ...["_tenon/mcp/status", "_tenon/session/set_mcp_servers", "_tenon/session/view", "_tenon/session/records"],
+  ...["_tenon/mcp/status", "_tenon/session/set_mcp_servers", "_tenon/session/set_tools", "_tenon/session/view", "_tenon/session/records"],
   ...["_tenon/session/tools", "_tenon/question/answer", "_tenon/gateway/watch", "_tenon/gateway/status"],
 ]);
 

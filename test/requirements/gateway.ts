@@ -322,6 +322,10 @@ export const GATEWAY_REQUIREMENTS = [
     id: "G640",
     text: "tools without the scope, for sessions of others, progress and answers of others or after the end: refused, or without effect",
   },
+  {
+    id: "G641",
+    text: "the example of the documents: a program adds two tools to a session that an editor has open, the model calls them, it leaves, and they are gone with a reason in /why",
+  },
   // G600 to G629: servers of the client, for a gateway on another machine.
   {
     id: "G600",

@@ -239,7 +239,7 @@ const SCOPES: readonly Scope[] = ["read", "prompt", "approve", "tools", "admin"]
 
 const OWN_SESSION_METHODS = [
   ...["_tenon/session/view", "_tenon/session/records", "_tenon/question/answer", "_tenon/session/set_mcp_servers"],
-  "_tenon/mcp/status",
+  ...["_tenon/mcp/status", "_tenon/session/set_tools"],
 ];
 
 const METHOD_SCOPES: Readonly<Record<string, Scope>> = {
@@ -261,6 +261,7 @@ const METHOD_SCOPES: Readonly<Record<string, Scope>> = {
   "session/delete": "prompt",
   "_tenon/question/answer": "approve",
   "_tenon/session/set_mcp_servers": "tools",
+  "_tenon/session/set_tools": "tools",
   "_tenon/gateway/tokens": "admin",
   "_tenon/gateway/stop": "admin",
   "_tenon/invented": "admin",
