@@ -25,7 +25,13 @@ export interface EditorRequest {
 export const REPEATABLE: ReadonlySet<string> = new Set([
   ...["session/prompt", "session/list", "session/close", "session/delete", "session/set_mode", "session/set_model"],
   ...["session/set_config_option", "session/set_title", "session/status", "authenticate", "logout"],
-  ...["_tenon/mcp/status", "_tenon/session/set_mcp_servers", "_tenon/session/set_tools", "_tenon/session/view", "_tenon/session/records"],
+  ...[
+    "_tenon/mcp/status",
+    "_tenon/session/set_mcp_servers",
+    "_tenon/session/set_tools",
+    "_tenon/session/view",
+    "_tenon/session/records",
+  ],
   ...["_tenon/session/tools", "_tenon/question/answer", "_tenon/gateway/watch", "_tenon/gateway/status"],
 ]);
 
@@ -142,6 +148,8 @@ export class BookedSession {
   readonly settings: EditorSettings = new EditorSettings();
   /** For every later join: the directories, and the servers the editor declared, which the gateway keeps in memory only. */
   #about: JsonObject;
+  /** By key and name. */
+  readonly #tools = new Map<string, Map<JsonValue | undefined, JsonObject>>();
 
   constructor(id: string, opening: Opening) {
     this.id = id;
@@ -163,6 +171,23 @@ export class BookedSession {
 
   declareServers(servers: JsonValue | undefined): void {
     this.#about = { ...this.#about, ...defined({ mcpServers: servers }) };
+  }
+
+  /** Tools that the editor runs itself, `answer` with those it has now: a gateway that was started again has none of them. */
+  declareTools({ key, mode = "replace", tools }: JsonObject, answer: JsonValue): void {
+    if (typeof key !== "string") return;
+    const there = namesOf(isJsonObject(answer) ? answer["tools"] : undefined);
+    const given = mode === "replace" || mode === "add" ? entriesOf(tools) : [];
+    const kept = new Map([...(this.#tools.get(key) ?? []), ...given.map((tool) => [tool["name"], tool] as const)]);
+    for (const name of kept.keys()) if (!there.has(name)) kept.delete(name);
+    if (kept.size === 0) this.#tools.delete(key);
+    else this.#tools.set(key, kept);
+  }
+
+  /** The parameters of the requests that bring them back. */
+  get toolRequests(): readonly JsonObject[] {
+    const requests = [...this.#tools].map(([key, tools]) => ({ key, tools: [...tools.values()] }));
+    return requests.map((request) => ({ sessionId: this.id, mode: "replace", ...request }));
   }
 
   nextJoin(): Join {
@@ -188,6 +213,14 @@ export class BookedSession {
 /** Of a session, its own first. */
 export function directoriesOf({ cwd, additionalDirectories: more }: JsonObject): readonly string[] {
   return [cwd, ...(Array.isArray(more) ? more : [])].filter((path) => typeof path === "string");
+}
+
+function entriesOf(list: JsonValue | undefined): readonly JsonObject[] {
+  return Array.isArray(list) ? list.filter((one) => isJsonObject(one)) : [];
+}
+
+function namesOf(list: JsonValue | undefined): ReadonlySet<JsonValue | undefined> {
+  return new Set(entriesOf(list).map(({ name }) => name));
 }
 
 function aboutOf(params: JsonObject): JsonObject {

@@ -189,6 +189,42 @@ test("what was declared is declared again when the session is resumed, with the 
   await translator.close();
 });
 
+test("tools that the editor runs are set again when the session is resumed: those that the gateway took, as they are by then", async () => {
+  let answer = {};
+  const run = stage({ answers: { "_tenon/session/set_tools": () => answer } });
+  const { translator, gateway, newSession, world, ask, answerTo } = run;
+  translator.run();
+  const session = await newSession();
+  const set = async (mode: string, names: readonly string[], now: readonly string[]) => {
+    answer = { tools: now.map((name) => ({ name })), rejected: [] };
+    const tools = names.map((name) => ({ name, inputSchema: {} }));
+    await answerTo(ask("_tenon/session/set_tools", { sessionId: session, key: "k", mode, tools }));
+  };
+  await set("replace", ["one", "two", "odd"], ["one", "two"]);
+  await set("add", ["three"], ["one", "two", "three"]);
+  await set("remove", ["one"], ["two", "three"]);
+  const again = async () => {
+    gateway.received.length = 0;
+    gateway.cutAll();
+    await world.advance(200);
+    return gateway.received.filter(({ method }) => method === "_tenon/session/set_tools").map(({ params }) => params);
+  };
+  expect(await again()).toEqual([
+    {
+      sessionId: session,
+      mode: "replace",
+      key: "k",
+      tools: [
+        { name: "two", inputSchema: {} },
+        { name: "three", inputSchema: {} },
+      ],
+    },
+  ]);
+  await set("clear", [], []);
+  expect(await again()).toEqual([]);
+  await translator.close();
+});
+
 test("the editor's answer to a question is given to the gateway that asks again", async () => {
   const run = stage({ steps: ["question"] });
   const { translator, gateway, newSession, prompt, answerTo, world, sent } = run;

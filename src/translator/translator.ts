@@ -46,6 +46,7 @@ const CANCEL_REQUEST = "$/cancel_request";
 const CANCEL = "session/cancel";
 const UPDATE = "session/update";
 const PROMPT = "session/prompt";
+const SET_TOOLS = "_tenon/session/set_tools";
 const CLOSE = "session/close";
 
 const CANCELLED: Outcome = { error: { code: ERRORS.cancelled, message: "Request cancelled" } };
@@ -243,6 +244,7 @@ export class Translator {
     if (!outcome.error && isJsonObject(params)) {
       if (method === "session/delete" && sessionId !== undefined) this.#forget(sessionId);
       if (method === SET_SERVERS) this.#sessionOf(request)?.declareServers(params["mcpServers"]);
+      if (method === SET_TOOLS) this.#sessionOf(request)?.declareTools(params, outcome.result);
       const made = method === FORK ? sessionIdOf(outcome.result) : undefined;
       if (made !== undefined) this.#bookFork(made, params, outcome);
       if (made !== undefined) this.#servers.forked(request.key, made);
@@ -512,6 +514,9 @@ export class Translator {
       this.#answer(opening.request, { result: isNew ? { ...given, sessionId: session.id } : given });
     } else for (const update of session.settings.updatesTo(given)) this.#update(session, update);
     if (isJsonObject(view)) this.#closeQuestions(session.id, view["questions"]);
+    for (const tools of session.toolRequests) {
+      this.#gateway.connection?.request(this.#gateway.nextId(), SET_TOOLS, tools, () => {});
+    }
     for (const request of [...this.#requests.values()]) {
       if (request.sessionId === session.id && !request.isOnWire) this.#dispatch(request);
     }

@@ -390,10 +390,22 @@ function keyOf({ origin, name }: { readonly origin: ToolOrigin; readonly name: s
 }
 
 function toolControls(catalog: SessionCatalog): ToolControls {
+  /** Of the embedder, by name: those of clients are not for it to take out. */
+  const added = new Map<string, () => void>();
   return {
     list: () => catalog.peek().tools,
-    add: (source, settings) => catalog.add(asExtra(source), settings),
-    clear: (name) => catalog.remove("extra", name),
+    add: (source, settings) => {
+      const remove = catalog.add(asExtra(source), settings);
+      added.set(source.name, remove);
+      return remove;
+    },
+    clear: (name) => {
+      for (const [known, remove] of [...added]) {
+        if (name !== undefined && name !== known) continue;
+        added.delete(known);
+        remove();
+      }
+    },
     search: async (request, signal = new AbortController().signal) => await catalog.search(request, signal),
     include: (name) => catalog.addTool(name),
     remove: (name) => catalog.removeTool(name),

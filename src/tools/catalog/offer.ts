@@ -304,8 +304,9 @@ export class SourceBook {
    */
   add(source: ToolSource, settings: SourceSettings = {}): () => void {
     const known = new KnownTools(source, { settings, transformers: this.#transformers, names: this.#names });
-    const isSame = (other: KnownTools) =>
-      source.origin !== "builtin" && other.source.origin === source.origin && other.source.name === source.name;
+    const { origin, name, givesWay = false } = source;
+    const isSame = ({ source: other }: KnownTools) =>
+      origin !== "builtin" && other.origin === origin && other.name === name && (other.givesWay ?? false) === givesWay;
     const isReplacing = this.#all.some(isSame);
     this.#set(isReplacing ? this.#all.map((other) => (isSame(other) ? known : other)) : [...this.#all, known]);
     return () => this.#set(this.#all.filter((other) => other !== known));
