@@ -22,16 +22,6 @@ async function readiness(world: FakeWorld): Promise<string> {
 test("it is ready while its state folder can be read and written, and until it is to end", async () => {
   const world = fakeWorld();
   const { files } = world;
-  const open = files.openAppend.bind(files);
-  let isFull = false;
-  files.openAppend = (path) => {
-    const file = open(path);
-    const write = (text: string) => {
-      if (isFull) throw new Error("ENOSPC");
-      file.write(text);
-    };
-    return { ...file, write };
-  };
   const gateway = await RunningGateway.start({
     ...{ world, stateDir: "/state", host: "here", onStop: () => {} },
     listen: [{ kind: "tcp", host: "127.0.0.1", port: 7_000 }],
@@ -46,7 +36,7 @@ test("it is ready while its state folder can be read and written, and until it i
   expect(await readiness(world)).toBe("503 the state folder cannot be read");
   await files.writeAtomic("/state/gateway/client-secret", secret);
   expect(await readiness(world)).toBe("200 ready");
-  isFull = true;
+  files.isFull = true;
   request({
     path: "/acp",
     headers: { host: "127.0.0.1:7000" },
@@ -54,7 +44,7 @@ test("it is ready while its state folder can be read and written, and until it i
   }).end(); // refused without a token, and the audit file cannot take it
   await world.settle();
   expect(await readiness(world)).toBe("503 the state folder cannot be written");
-  isFull = false;
+  files.isFull = false;
   expect(await readiness(world)).toBe("200 ready");
   const draining = gateway.drain(0);
   expect(await readiness(world)).toBe("503 draining");

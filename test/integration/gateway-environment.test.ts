@@ -175,6 +175,7 @@ scenario(["G560"], "the address of a log-in is told to clients that may approve,
   const few = await gateway.access({ isLocal: false, tokenId: "t", scopes: new Set(["read", "prompt", "tools"]) });
   const approver = await gateway.access({ isLocal: false, tokenId: "u", scopes: new Set(["read", "approve"]) });
   const watching = (await near.load({ ...REQUEST, id: session.id }, { ...LOAD, meta: { role: "observer" } })).session;
+  await expect(few.peek(session.id)?.loginPage("s")).rejects.toMatchObject({ code: "access.denied" });
   for (const [handle, count] of [
     [session, 2],
     [approver.peek(session.id), 2],

@@ -344,7 +344,7 @@ scenario(
       "_tenon/mcp/status": [],
       // Without `prompt` or `approve` a client is an observer, and observers change nothing.
       "_tenon/mcp/restart": ["tools", "prompt"],
-      "_tenon/mcp/login": ["tools", "prompt"],
+      "_tenon/mcp/login": ["tools", "approve"],
       "_tenon/session/call_tool": ["tools", "prompt"],
       "_tenon/gateway/page": ["admin"],
     };

@@ -12,6 +12,7 @@ import {
   loadGatewayServer,
 } from "../../src/gateway/index.js";
 import { nodeWorld } from "../../src/index.js";
+import { CERTIFICATE, KEY } from "../certificate.js";
 import { cleanEnv, TemporaryFolder } from "../scenarios/agent.js";
 import { dial, send, untilEnd, WireClient } from "../scenarios/gateway/wire-client.js";
 import { scenario } from "../scenarios/scenario.js";
@@ -43,24 +44,6 @@ class EchoAgent {
       .connect(stream);
   };
 }
-
-/** Of nobody: made for these tests, signed by itself, good from 15 November 2026 for a hundred years. */
-const KEY = `-----BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgdB5hETE6x7yXewfx
-wPaO6aVXRgCYpPKsw4xPBKzfQ96hRANCAARH6u6aL4PJVUO/X0LVfvrDMfI6piyH
-KcLwwb2E80mToPqBA1w1CA00ru6PqUMcexIJ6qOdcuWsuQgVnxtIaFWV
------END PRIVATE KEY-----`;
-const CERTIFICATE = `-----BEGIN CERTIFICATE-----
-MIIBmjCCAUGgAwIBAgIUUMhiwy11sFCWVv98/mu8MFdEWQwwCgYIKoZIzj0EAwIw
-FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTExNTA0MzkyNVoYDzIxMjYxMDIy
-MDQzOTI1WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
-PQMBBwNCAARH6u6aL4PJVUO/X0LVfvrDMfI6piyHKcLwwb2E80mToPqBA1w1CA00
-ru6PqUMcexIJ6qOdcuWsuQgVnxtIaFWVo28wbTAdBgNVHQ4EFgQUoGRGs1Nr4VYH
-lvmzxsAWmTbliq8wHwYDVR0jBBgwFoAUoGRGs1Nr4VYHlvmzxsAWmTbliq8wDwYD
-VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
-zj0EAwIDRwAwRAIgHO6Rtum4FIrH2SD+rIccNB3EKsCKBDrTsnYzcOtE4b4CIB76
-bU2kO0dXXWL3Gnadx/ZQ3U9RW+PtizME0HuekIVh
------END CERTIFICATE-----`;
 
 interface Running extends AsyncDisposable {
   readonly gateway: Gateway;

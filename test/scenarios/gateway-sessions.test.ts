@@ -44,6 +44,13 @@ class GatewayProcess implements AsyncDisposable {
     return client;
   }
 
+  /** A client, and a session of it in this directory. */
+  async session(cwd: string): Promise<{ readonly one: Client; readonly sessionId: string }> {
+    const one = await this.client("one");
+    const { sessionId } = await one.request("session/new", { cwd, mcpServers: [] });
+    return { one, sessionId };
+  }
+
   kill(signal: NodeJS.Signals): void {
     this.#child.kill(signal);
   }
@@ -213,8 +220,7 @@ scenario(
     using home = new TemporaryFolder();
     const server = withServer(home);
     await using gateway = await GatewayProcess.start(home);
-    const one = await gateway.client("one");
-    const { sessionId } = await one.request("session/new", { cwd: home.path, mcpServers: [] });
+    const { one, sessionId } = await gateway.session(home.path);
     const prompted = one.prompt(sessionId, ECHO, "p1");
     const asked = await one.question();
     const { questionId } = tenon(asked.params);
@@ -261,8 +267,7 @@ scenario(
     using home = new TemporaryFolder();
     const server = withServer(home);
     await using gateway = await GatewayProcess.start(home);
-    const one = await gateway.client("one");
-    const { sessionId } = await one.request("session/new", { cwd: home.path, mcpServers: [] });
+    const { one, sessionId } = await gateway.session(home.path);
     const prompted = one.prompt(sessionId, ECHO, "p1").catch(() => undefined);
     await one.question();
     await one.request("session/close", { sessionId });
@@ -283,8 +288,7 @@ scenario(["G354"], "one turn at a time: eight prompts wait in line, a ninth is r
   using home = new TemporaryFolder();
   withServer(home);
   await using gateway = await GatewayProcess.start(home);
-  const one = await gateway.client("one");
-  const { sessionId } = await one.request("session/new", { cwd: home.path, mcpServers: [] });
+  const { one, sessionId } = await gateway.session(home.path);
   const first = one.prompt(sessionId, ECHO, "p0");
   const question = await one.question();
   const waiting = Array.from({ length: 8 }, (_, at) => one.prompt(sessionId, `hello ${at + 1}`, `p${at + 1}`));
@@ -306,8 +310,8 @@ scenario(
     let last = 0;
     {
       await using gateway = await GatewayProcess.start(home);
-      const one = await gateway.client("one");
-      ({ sessionId } = await one.request("session/new", { cwd: home.path, mcpServers: [] }));
+      const { one, ...made } = await gateway.session(home.path);
+      ({ sessionId } = made);
       await one.prompt(sessionId, "hello first", "p0");
       one.prompt(sessionId, ECHO, "p1").catch(() => undefined);
       await one.question();
@@ -348,8 +352,8 @@ scenario(
     let sessionId = "";
     {
       await using gateway = await GatewayProcess.start(home, ["--drain", "1s"]);
-      const one = await gateway.client("one");
-      ({ sessionId } = await one.request("session/new", { cwd: home.path, mcpServers: [] }));
+      const { one, ...made } = await gateway.session(home.path);
+      ({ sessionId } = made);
       one.prompt(sessionId, ECHO, "p1").catch(() => undefined);
       await one.question();
       gateway.kill("SIGTERM");
@@ -423,8 +427,7 @@ scenario(
         code: 1,
         stderr: expect.stringMatching(/the gateway of process \d+ listens at/u),
       });
-      const one = await gateway.client("one");
-      const { sessionId } = await one.request("session/new", { cwd: home.path, mcpServers: [] });
+      const { one, sessionId } = await gateway.session(home.path);
       await one.prompt(sessionId, "hello", "p1");
       const status = await tenonCommand("status", "--json");
       expect(JSON.parse(status.stdout)).toMatchObject({ isRunning: true, sessions: { idle: 1 }, isDraining: false });
@@ -436,8 +439,7 @@ scenario(
       // A second signal does not wait for the turn.
       withServer(home);
       await using gateway = await GatewayProcess.start(home, ["--drain", "1h"]);
-      const one = await gateway.client("one");
-      const { sessionId } = await one.request("session/new", { cwd: home.path, mcpServers: [] });
+      const { one, sessionId } = await gateway.session(home.path);
       one.prompt(sessionId, 'run_command command="sleep 600"', "p1").catch(() => undefined);
       await one.answer(await one.question());
       await one.until(({ update }) => update.sessionUpdate === "tool_call_update");

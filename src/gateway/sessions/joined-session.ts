@@ -194,6 +194,11 @@ export class JoinedSession implements SessionHandle, Member {
 
   async loginPage(name: string): ReturnType<Handle<"loginPage">> {
     this.#mustControl("log in to servers");
+    if (!this.#by.may.approve) {
+      this.#by.may.onDenied?.("_tenon/mcp/login");
+      const words = 'the address of a log-in needs the scope "approve": whoever follows it can take the log-in over';
+      throw new TenonError("access.denied", words, { hint: "Use a token with it." });
+    }
     return await this.open.session.loginPage(name);
   }
 

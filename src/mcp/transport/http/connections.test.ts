@@ -4,6 +4,7 @@ import { createServer as createHttpServer, type IncomingMessage, type Server, ty
 import { createServer as createHttpsServer } from "node:https";
 import { createServer as createTcpServer, type Socket, type Server as TcpServer } from "node:net";
 import { afterEach, expect, test } from "vitest";
+import { CERTIFICATE, KEY } from "../../../../test/certificate.js";
 import { bench, closeListener, ECHO, listenOnLoopback } from "../../../../test/remote/bench.js";
 import { textOf } from "../../../../test/remote/test-transport.js";
 import { LIMITS } from "../../../base/limits.js";
@@ -11,24 +12,6 @@ import { FakeWorld } from "../../../testing/index.js";
 import { MCP_LIMITS } from "../../limits.js";
 
 const { own, serve, legacy, transportTo } = bench();
-
-/** Of nobody: made for this test, signed by itself. */
-const KEY = `-----BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgdB5hETE6x7yXewfx
-wPaO6aVXRgCYpPKsw4xPBKzfQ96hRANCAARH6u6aL4PJVUO/X0LVfvrDMfI6piyH
-KcLwwb2E80mToPqBA1w1CA00ru6PqUMcexIJ6qOdcuWsuQgVnxtIaFWV
------END PRIVATE KEY-----`;
-const CERTIFICATE = `-----BEGIN CERTIFICATE-----
-MIIBmjCCAUGgAwIBAgIUUMhiwy11sFCWVv98/mu8MFdEWQwwCgYIKoZIzj0EAwIw
-FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTExNTA0MzkyNVoYDzIxMjYxMDIy
-MDQzOTI1WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
-PQMBBwNCAARH6u6aL4PJVUO/X0LVfvrDMfI6piyHKcLwwb2E80mToPqBA1w1CA00
-ru6PqUMcexIJ6qOdcuWsuQgVnxtIaFWVo28wbTAdBgNVHQ4EFgQUoGRGs1Nr4VYH
-lvmzxsAWmTbliq8wHwYDVR0jBBgwFoAUoGRGs1Nr4VYHlvmzxsAWmTbliq8wDwYD
-VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
-zj0EAwIDRwAwRAIgHO6Rtum4FIrH2SD+rIccNB3EKsCKBDrTsnYzcOtE4b4CIB76
-bU2kO0dXXWL3Gnadx/ZQ3U9RW+PtizME0HuekIVh
------END CERTIFICATE-----`;
 
 const unset: string | undefined = process.env["NODE_TLS_REJECT_UNAUTHORIZED"];
 

@@ -60,7 +60,8 @@ test("saying goodbye starts no log-in", async () => {
   expect(bench.visitor.starts).toEqual([]);
 });
 
-test("a call that is cancelled while a log-in is under way ends at once, and the log-in goes on", async () => {
+/** A connection whose tokens are good no more, so that its next call begins a log-in, which is held. */
+async function revoked() {
   const auth = await bench.authServer();
   const mcp = await bench.protectedServer({ authServers: [auth] });
   await bench.login(specOf(mcp), bench.oauth());
@@ -70,6 +71,11 @@ test("a call that is cancelled while a log-in is under way ends at once, and the
   auth.revokeTokens();
   const held = auth.hold("register");
   await bench.grants.writeClient(auth.issuer, undefined);
+  return { mcp, connection, held };
+}
+
+test("a call that is cancelled while a log-in is under way ends at once, and the log-in goes on", async () => {
+  const { connection, held } = await revoked();
   const giveUp = new AbortController();
   const cancelled = connection.call("whoami", {}, { ...anyhow, signal: giveUp.signal });
   const other = connection.call("whoami", {}, anyhow);
@@ -82,15 +88,7 @@ test("a call that is cancelled while a log-in is under way ends at once, and the
 });
 
 test("a call that begins while a log-in is under way, and so has no token, waits for that log-in", async () => {
-  const auth = await bench.authServer();
-  const mcp = await bench.protectedServer({ authServers: [auth] });
-  await bench.login(specOf(mcp), bench.oauth());
-  const connection = bench.connect(specOf(mcp), bench.oauth({}, { way: bench.visitor }));
-  expect(await settled(connection)).toBe("ready");
-  await connection.call("whoami", {}, anyhow);
-  auth.revokeTokens();
-  const held = auth.hold("register");
-  await bench.grants.writeClient(auth.issuer, undefined);
+  const { mcp, connection, held } = await revoked();
   const first = connection.call("whoami", {}, anyhow);
   await held.arrived(1);
   const refused = mcp.http.requests.length;

@@ -22,6 +22,8 @@ const MAX_LINKS = 40;
 const MAX_NAME_BYTES = 255;
 
 export class FakeFiles implements Files {
+  /** Nothing more can be appended to open files. */
+  isFull = false;
   readonly #contents = new Map<string, Content>();
   readonly #links = new Map<string, string>();
   readonly #watchers = new Set<{ readonly path: string; readonly onChange: () => void }>();
@@ -159,6 +161,7 @@ export class FakeFiles implements Files {
     return {
       write: (text) => {
         assertOpen();
+        if (this.isFull) throw failure("ENOSPC", path, "write");
         content.text += text;
       },
       sync: () => {
