@@ -1,10 +1,11 @@
-// Builds `dist/`: library, command line and demo server by esbuild, the declarations by tsc and rolldown. Staged aside, swapped in
+// Builds `dist/`: library, command line, demo server and page by esbuild, the declarations by tsc and rolldown. Staged aside, swapped in
 // at the end. `--if-needed` does nothing when no input changed; `--no-types` leaves the declarations out.
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { bundleDemoServer, bundleProduct } from "./lib/bundle.js";
 import { bundleTypes } from "./lib/declarations.js";
 import { hashTree } from "./lib/hash-tree.js";
+import { bundlePage } from "./lib/page.js";
 import { ROOT } from "./lib/run.js";
 import { bundleWorkersInSource, bundleWorkersInto } from "./lib/workers.js";
 
@@ -38,16 +39,17 @@ async function main(flags: ReadonlySet<string>): Promise<void> {
   mkdirSync(staged, { recursive: true });
   try {
     const hasTypes = !flags.has("--no-types");
-    const [product, demo] = await Promise.all([
+    const [product, demo, page] = await Promise.all([
       bundleProduct(ROOT, staged),
       bundleDemoServer(ROOT, staged),
+      bundlePage(ROOT, staged),
       hasTypes ? bundleTypes(ROOT, staged) : undefined,
     ]);
     const workers = await bundleWorkersInto(ROOT, staged);
     swap(staged, join(ROOT, "dist"));
     if (hasTypes) writeFileSync(STAMP, hash);
     else rmSync(STAMP, { force: true });
-    for (const line of [...product, ...demo, ...workers]) console.log(line);
+    for (const line of [...product, ...demo, ...page, ...workers]) console.log(line);
   } finally {
     rmSync(staged, { recursive: true, force: true });
   }

@@ -1,0 +1,121 @@
+// The start of the page: who is logged in, where the address leads, and the first view.
+import { computed, signal } from "@preact/signals";
+import { render } from "preact";
+import { useEffect } from "preact/hooks";
+import { App, type Person } from "./model/app.js";
+import { deviceName, Login, logIn } from "./views/login.js";
+import { routeOf, Shell } from "./views/shell.js";
+import type { Socket, SocketEvents } from "./wire/client.js";
+import { parse, textAt, textsAt } from "./wire/json.js";
+import "./style.css";
+
+const IDENTITY = "tenon.client";
+
+/** Undefined: nobody is logged in. */
+async function whoAmI(): Promise<Person | undefined> {
+  const answer = await fetch("/me", { credentials: "same-origin", cache: "no-store" });
+  if (answer.status === 401) return undefined;
+  if (!answer.ok) throw new Error(`the gateway answered ${answer.status}`);
+  const said = parse(await answer.text());
+  return {
+    account: textAt(said, "account") ?? "",
+    scopes: textsAt(said, "scopes"),
+    name: textAt(said, "name") ?? "page",
+  };
+}
+
+/** Of the page's own origin, whatever its address says. */
+function openSocket({ onOpen, onText, onEnd }: SocketEvents): Socket {
+  const socket = new WebSocket(`${location.origin.replace(/^http/u, "ws")}/acp`);
+  socket.onopen = onOpen;
+  socket.onclose = onEnd;
+  socket.onmessage = ({ data }: MessageEvent<unknown>) => {
+    if (typeof data === "string") onText(data);
+  };
+  return {
+    send: (text) => socket.send(text),
+    close: () => {
+      [socket.onopen, socket.onclose, socket.onmessage] = [null, null, null];
+      socket.close();
+    },
+  };
+}
+
+const app = new App({
+  connect: openSocket,
+  after: (ms, run) => {
+    const timer = setTimeout(run, ms);
+    return () => clearTimeout(timer);
+  },
+  random: () => Math.random(),
+  now: () => Date.now(),
+  schedule: (run) => (document.hidden ? setTimeout(run, 50) : requestAnimationFrame(run)),
+  identity: { get: () => sessionStorage.getItem(IDENTITY), set: (value) => sessionStorage.setItem(IDENTITY, value) },
+  isKnown: async () => (await whoAmI()) !== undefined,
+});
+
+const hash = signal(location.hash);
+const route = computed(() => routeOf(hash.value));
+/** Whether it is known who is logged in. */
+const isAsked = signal(false);
+
+async function enter(): Promise<void> {
+  const person = await whoAmI();
+  if (person) {
+    app.problem.value = undefined;
+    app.logIn(person);
+  }
+  isAsked.value = true;
+}
+
+async function logOut(): Promise<void> {
+  await fetch("/logout", { method: "POST", credentials: "same-origin" });
+  sessionStorage.removeItem(IDENTITY);
+  app.logOut();
+}
+
+/** A pairing code leaves the address before anything else happens, so that it is in no history. */
+async function pair(): Promise<void> {
+  const given = new URLSearchParams(location.hash.slice(1));
+  const code = given.get("pair");
+  if (code === null) return;
+  const session = given.get("session");
+  history.replaceState(null, "", session === null ? "/" : `/#/session/${encodeURIComponent(session)}`);
+  hash.value = location.hash;
+  await logIn("/pair", { code, name: deviceName() });
+}
+
+function Page() {
+  const isIn = app.person.value !== undefined && app.link.value.kind !== "out";
+  const isReady = isIn && app.isListed.value;
+  useEffect(() => {
+    if (isReady) performance.mark("first-view");
+  }, [isReady]);
+  if (isIn) return <Shell app={app} route={route} onLogOut={() => app.run(logOut())} />;
+  return isAsked.value ? <Login app={app} onDone={enter} /> : null;
+}
+
+function start(): void {
+  const show = () => {
+    hash.value = location.hash;
+    app.show(route.value.sessionId);
+  };
+  addEventListener("hashchange", show);
+  addEventListener("online", () => app.client.retry());
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) app.client.retry();
+  });
+  const root = document.getElementById("page");
+  if (root) render(<Page />, root);
+  const begin = async () => {
+    await pair().catch((error: unknown) => app.fail(error));
+    show();
+    await enter();
+  };
+  begin().catch((error: unknown) => {
+    isAsked.value = true;
+    app.fail(error);
+  });
+}
+
+start();

@@ -1,0 +1,46 @@
+// The records of a session's journal, read page by page and kept while the session is looked at.
+import { signal } from "@preact/signals";
+import { defined } from "../../base/json/defined.js";
+import { type JsonObject, numberAt, objectsAt, textAt } from "../wire/json.js";
+
+/** The part of the page that asks the gateway. */
+export interface Requests {
+  request(method: string, params?: object): Promise<JsonObject>;
+}
+
+const PER_REQUEST = 500;
+/** A page of a browser shows no more in a useful way: the newest records are those beyond it. */
+const MOST_RECORDS = 20_000;
+
+export class Journal {
+  readonly records = signal<readonly JsonObject[]>([]);
+  readonly isComplete = signal(true);
+  readonly blobs = new Map<string, string>();
+  readonly #sessionId: string;
+  readonly #requests: Requests;
+  #after = 0;
+
+  constructor(sessionId: string, requests: Requests) {
+    this.#sessionId = sessionId;
+    this.#requests = requests;
+  }
+
+  /** All that is new since the last time. */
+  async read(kinds?: readonly string[]): Promise<void> {
+    const found: JsonObject[] = [];
+    const params = { sessionId: this.#sessionId, limit: PER_REQUEST, ...defined({ kinds }) };
+    while (this.records.value.length + found.length < MOST_RECORDS) {
+      const answer = await this.#requests.request("_tenon/session/records", { ...params, after: this.#after });
+      for (const record of objectsAt(answer, "records")) {
+        const [blob, data] = [textAt(record, "blob"), textAt(record, "data")];
+        if (blob !== undefined && data !== undefined) this.blobs.set(blob, data);
+        else found.push(record);
+      }
+      const next = numberAt(answer, "next") ?? numberAt(answer, "seq") ?? this.#after;
+      if (next <= this.#after) break;
+      this.#after = next;
+    }
+    this.isComplete.value = this.records.value.length + found.length < MOST_RECORDS;
+    if (found.length > 0) this.records.value = [...this.records.value, ...found];
+  }
+}

@@ -1,0 +1,37 @@
+// The calls of a session as a waterfall: model, tools, questions and servers.
+import { useEffect } from "preact/hooks";
+import type { App } from "../model/app.js";
+import type { OpenSession } from "../model/session.js";
+import { Empty, useLoaded } from "../parts/basics.js";
+import { spansOfRecords } from "../waterfall/spans.js";
+import { Waterfall } from "../waterfall/waterfall.js";
+
+const REFRESH_MS = 1_000;
+
+export function Calls({ app, session }: { readonly app: App; readonly session: OpenSession }) {
+  const { journal } = session;
+  const { problem, reload } = useLoaded(() => journal.read(), app.isListed.value);
+  const isRunning = app.rows.value.get(session.id)?.state === "running";
+  useEffect(() => {
+    if (!isRunning) {
+      reload(); // the end of the turn
+      return undefined;
+    }
+    const timer = setInterval(reload, REFRESH_MS);
+    return () => clearInterval(timer);
+  }, [isRunning]);
+  const groups = spansOfRecords(journal.records.value, journal.blobs);
+  if (problem !== undefined)
+    return (
+      <Empty title="The journal cannot be read">
+        <p>{problem}</p>
+      </Empty>
+    );
+  if (groups.length === 0) return <Empty title="No calls yet" />;
+  return (
+    <div class="scroller padded">
+      {!journal.isComplete.value && <p class="banner">Only the first 20,000 records are shown.</p>}
+      <Waterfall groups={groups} nowMs={app.now} />
+    </div>
+  );
+}

@@ -1,0 +1,174 @@
+// The gateway itself: what it does, and the tokens and paired devices that may come in.
+import { useSignal } from "@preact/signals";
+import type { App } from "../model/app.js";
+import { Ago, count, Empty, useLoaded } from "../parts/basics.js";
+import { type JsonObject, numberAt, objectAt, objectsAt, textAt, textsAt } from "../wire/json.js";
+
+const SCOPES = ["read", "prompt", "approve", "tools", "admin"];
+const DAY_MS = 86_400_000;
+
+export function Gateway({ app }: { readonly app: App }) {
+  const status = useLoaded(() => app.request("_tenon/gateway/status"), app.isListed.value);
+  const isAdmin = app.may("admin");
+  const listed = useLoaded(
+    async () => (isAdmin ? await app.request("_tenon/gateway/tokens", { action: "list" }) : {}),
+    isAdmin,
+  );
+  const clients = [...app.rows.value.values()].flatMap((row) => row.clients.map((name) => ({ name, row })));
+  return (
+    <section class="view" aria-label="Gateway">
+      <header class="view-head">
+        <h1>Gateway</h1>
+      </header>
+      {status.problem !== undefined && <p class="banner bad">{status.problem}</p>}
+      {status.value && <Status status={status.value} />}
+      <h2>Clients</h2>
+      {clients.length === 0 && <p class="muted">No client has a session open.</p>}
+      <ul class="rows">
+        {clients.map(({ name, row }) => (
+          <li>
+            <a class="row" data-row href={`#/session/${encodeURIComponent(row.id)}`}>
+              <span class="row-main">
+                <span class="row-title">{name}</span>
+                <span class="row-text">{row.title || "Untitled session"}</span>
+              </span>
+            </a>
+          </li>
+        ))}
+      </ul>
+      <h2>Tokens and paired devices</h2>
+      {!isAdmin && <p class="muted">Only a log-in with the scope admin sees them.</p>}
+      {isAdmin && <NewToken app={app} reload={listed.reload} />}
+      {listed.problem !== undefined && <p class="banner bad">{listed.problem}</p>}
+      {isAdmin && listed.value && (
+        <Tokens app={app} tokens={objectsAt(listed.value, "tokens")} reload={listed.reload} />
+      )}
+    </section>
+  );
+}
+
+function Status({ status }: { readonly status: JsonObject }) {
+  const [rss, started] = [numberAt(status, "rssBytes"), numberAt(status, "startedAt")];
+  const sessions = objectAt(status, "sessions");
+  const facts: readonly (readonly [string, unknown])[] = [
+    ["node", textAt(status, "node")],
+    ["version", textAt(status, "version")],
+    ["account", textAt(status, "account")],
+    ["running", numberAt(sessions, "running")],
+    ["waiting", numberAt(sessions, "waiting")],
+    ["idle", numberAt(sessions, "idle")],
+    ["clients", numberAt(status, "clients")],
+    ["memory", rss === undefined ? undefined : `${count(Math.round(rss / 1e6))} MB`],
+    ["listens at", textsAt(status, "listen").join(", ") || undefined],
+  ];
+  return (
+    <dl class="facts card">
+      {facts.map(([name, value]) =>
+        value === undefined ? null : (
+          <div>
+            <dt>{name}</dt>
+            <dd>{String(value)}</dd>
+          </div>
+        ),
+      )}
+      {started !== undefined && (
+        <div>
+          <dt>started</dt>
+          <dd>
+            <Ago at={started} />
+          </dd>
+        </div>
+      )}
+    </dl>
+  );
+}
+
+interface TokensProps {
+  readonly app: App;
+  readonly tokens: readonly JsonObject[];
+  reload(): void;
+}
+
+function Tokens({ app, tokens, reload }: TokensProps) {
+  const now = app.now;
+  const isGood = (token: JsonObject) =>
+    token["revokedAt"] === undefined && (numberAt(token, "expiresAt") ?? now + 1) > now;
+  const good = tokens.filter(isGood);
+  if (good.length === 0) return <Empty title="No tokens" />;
+  const revoke = async (id: string | undefined) => {
+    await app.request("_tenon/gateway/tokens", { action: "revoke", id });
+    reload();
+  };
+  return (
+    <ul class="rows">
+      {good.map((token) => (
+        <li class="row" data-row tabIndex={-1}>
+          <span class="row-main">
+            <span class="row-title">{textAt(token, "name")}</span>
+            <span class="row-text">{`${textAt(token, "account") ?? ""}: ${textsAt(token, "scopes").join(", ")}`}</span>
+          </span>
+          <span class="row-facts">
+            {(textAt(token, "kind") === "device" || token["isDevice"] === true) && (
+              <span class="badge calm">device</span>
+            )}
+            <span class="when">
+              {numberAt(token, "lastUsedAt") === undefined ? (
+                "never used"
+              ) : (
+                <Ago at={numberAt(token, "lastUsedAt") ?? 0} />
+              )}
+            </span>
+            <button type="button" class="small danger" onClick={() => app.run(revoke(textAt(token, "id")))}>
+              Revoke
+            </button>
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function NewToken({ app, reload }: { readonly app: App; reload(): void }) {
+  const name = useSignal("");
+  const scopes = useSignal<readonly string[]>(["read"]);
+  const made = useSignal<string | undefined>(undefined);
+  const create = async () => {
+    const given = { name: name.value.trim(), scopes: scopes.value, expiresInMs: 90 * DAY_MS };
+    made.value = textAt(await app.request("_tenon/gateway/tokens", { action: "create", ...given }), "token");
+    name.value = "";
+    reload();
+  };
+  const toggle = (scope: string) => {
+    scopes.value = scopes.value.includes(scope)
+      ? scopes.value.filter((one) => one !== scope)
+      : [...scopes.value, scope];
+  };
+  return (
+    <form
+      class="card new-token"
+      onSubmit={(event) => {
+        event.preventDefault();
+        app.run(create());
+      }}
+    >
+      <label class="field">
+        <span class="field-name">Name of a new token</span>
+        <input type="text" required value={name.value} onInput={(event) => (name.value = event.currentTarget.value)} />
+      </label>
+      <fieldset class="scopes">
+        <legend>It may</legend>
+        {SCOPES.map((scope) => (
+          <label>
+            <input type="checkbox" checked={scopes.value.includes(scope)} onChange={() => toggle(scope)} /> {scope}
+          </label>
+        ))}
+      </fieldset>
+      <button type="submit">Create</button>
+      {made.value !== undefined && (
+        <p class="made" role="status">
+          Shown once, keep it: <code>{made.value}</code>
+        </p>
+      )}
+    </form>
+  );
+}
