@@ -38,6 +38,7 @@ export const STEPS: readonly Step[] = [
     run: () => one(runTool("oxlint", ["--type-aware", "--deny-warnings"])),
   },
   { name: "types", what: "tsc", lane: "static", run: () => one(runTool("tsc", ["--noEmit", "-p", "tsconfig.json"])) },
+  { name: "page-types", what: "tsc", lane: "static", run: () => one(runTool("tsc", ["--noEmit", "-p", "src/page"])) },
   {
     name: "walls",
     what: "architecture and requirement coverage",

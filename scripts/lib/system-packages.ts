@@ -12,11 +12,12 @@ interface SystemPackage {
   readonly for: string;
 }
 
-/** A Secret Service of its own for the keyring scenarios; what servers are put into a sandbox by. */
+/** A Secret Service of its own for the keyring scenarios; what servers are put into a sandbox by; the browser of the page. */
 const PACKAGES: readonly SystemPackage[] = [
   { program: "gnome-keyring-daemon", debian: "gnome-keyring", for: "keyring" },
   { program: "dbus-daemon", debian: "dbus", for: "keyring" },
   { program: "bwrap", debian: "bubblewrap", for: "sandbox" },
+  { program: "chromium", debian: "chromium", for: "page" },
 ];
 
 /** Says what was done. What cannot be installed costs the scenarios that need it, by name, and no others. */

@@ -23,6 +23,7 @@ const EVERY_ROOM = [
   "acp",
   "gateway",
   "translator",
+  "page",
   "world",
   "index",
 ];
@@ -47,6 +48,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   // `own-servers.ts`, which is loaded when an editor hands over a server, uses more than the rest.
   translator: { rooms: ["base", "config", "gateway", "acp", "mcp", "session"] },
   client: { rooms: ["base", "config", "gateway", "translator", "world"] },
+  // Runs in a browser: of `base` it takes what is free of Node, and of other rooms nothing.
+  page: {
+    rooms: ["base"],
+    packages: ["preact", "@preact/signals", "marked", "diff", "uplot"],
+    isWorldly: true,
+  },
   world: { rooms: ["base"], packages: ["@opentelemetry/api", "ws"], isWorldly: true },
   index: { rooms: ["base", "session", "config", "tools", "mcp", "models", "world"] },
   testing: { rooms: ["base", "mcp", "acp", "world"], packages: [ACP_SDK, "zod"], isWorldly: true },

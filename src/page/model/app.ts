@@ -70,7 +70,7 @@ export class App {
   );
   readonly client: GatewayClient;
   readonly #browser: Browser;
-  #stopRefresh: (() => void) | undefined;
+  #willRefresh = false;
   readonly #stale = new Set<string>();
 
   constructor(browser: Browser) {
@@ -234,8 +234,10 @@ export class App {
   }
 
   #refreshSoon(): void {
-    this.#stopRefresh ??= this.#browser.after(REFRESH_MS, () => {
-      this.#stopRefresh = undefined;
+    if (this.#willRefresh) return;
+    this.#willRefresh = true;
+    this.#browser.after(REFRESH_MS, () => {
+      this.#willRefresh = false;
       this.#refresh().catch(() => undefined); // what it adds is a convenience, and the next change brings it
     });
   }

@@ -98,10 +98,9 @@ export class Conversation {
       case "compaction_update":
         return this.#compaction(textAt(update, "status") ?? "", textAt(update, "error"));
       case "usage_update":
-        this.#usage(update);
-        return;
+        return this.#usage(update);
       default:
-        return;
+        break;
     }
   }
 
@@ -220,7 +219,7 @@ export class Conversation {
       case "end":
         return textAt(record, "stopReason") === "cancelled" ? this.mark("cancelled") : undefined;
       default:
-        return;
+        break;
     }
   }
 

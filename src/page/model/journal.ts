@@ -19,14 +19,21 @@ export class Journal {
   readonly #sessionId: string;
   readonly #requests: Requests;
   #after = 0;
+  #reading: Promise<void> = Promise.resolve();
 
   constructor(sessionId: string, requests: Requests) {
     this.#sessionId = sessionId;
     this.#requests = requests;
   }
 
-  /** All that is new since the last time. */
+  /** All that is new since the last time. One after the other: two at once would read the same records. */
   async read(kinds?: readonly string[]): Promise<void> {
+    const reading = this.#reading.then(() => this.#readNew(kinds));
+    this.#reading = reading.catch(() => undefined);
+    await reading;
+  }
+
+  async #readNew(kinds: readonly string[] | undefined): Promise<void> {
     const found: JsonObject[] = [];
     const params = { sessionId: this.#sessionId, limit: PER_REQUEST, ...defined({ kinds }) };
     while (this.records.value.length + found.length < MOST_RECORDS) {

@@ -167,20 +167,12 @@ export class OpenSession {
     const at =
       seq === undefined ? (partOfRecord === undefined ? {} : { partOf: partOfRecord, part: part ?? 0 }) : { seq };
     if (!this.#position.take(at)) return;
-    switch (textAt(update, "sessionUpdate")) {
-      case "session_info_update":
-        return this.#onInfo(tenonMeta(update));
-      case "available_commands_update":
-        this.commands.value = objectsAt(update, "availableCommands").map(commandOf);
-        return;
-      case "config_option_update":
-        this.options.value = optionsOf(update);
-        return;
-      case "current_mode_update":
-        return;
-      default:
-        this.conversation.apply(update);
-    }
+    const kind = textAt(update, "sessionUpdate");
+    if (kind === "session_info_update") this.#onInfo(tenonMeta(update));
+    else if (kind === "available_commands_update")
+      this.commands.value = objectsAt(update, "availableCommands").map(commandOf);
+    else if (kind === "config_option_update") this.options.value = optionsOf(update);
+    else this.conversation.apply(update);
   }
 
   #onInfo(info: JsonObject): void {

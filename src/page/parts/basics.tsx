@@ -1,10 +1,10 @@
 // Small parts that every view is made of: times, states, buttons, long texts by page.
 import { useSignal } from "@preact/signals";
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { markHidden } from "../../base/text/marking.js";
 import type { Part } from "../model/parts.js";
-import { written } from "../wire/json.js";
+import { messageOf, written } from "../wire/json.js";
 import { Diff } from "./diff.js";
 
 const STATES: Readonly<Record<string, string>> = {
@@ -45,7 +45,7 @@ const STEPS: readonly (readonly [number, string])[] = [
 ];
 
 /** "4 min": rounded down, at least nothing. */
-export function shortTime(ms: number): string {
+function shortTime(ms: number): string {
   let value = Math.max(0, Math.floor(ms / 1000));
   for (const [size, unit] of STEPS) {
     if (value < size) return `${value} ${unit}`;
@@ -143,27 +143,22 @@ export function PartView({ part }: { readonly part: Part }) {
   }
 }
 
-export function Button(props: JSX.IntrinsicElements["button"]) {
-  return <button type="button" {...props} />;
-}
-
 /** The state of something that is asked for once, and again when `key` changes. */
 export function useLoaded<T>(
   load: () => Promise<T>,
   key: unknown,
-): { readonly value?: T; readonly problem?: string; reload(): void } {
+): { readonly value?: T; readonly problem?: string; readonly reload: () => void } {
   const state = useSignal<{ readonly value?: T; readonly problem?: string }>({});
   const turn = useSignal(0);
   useEffect(() => {
     let isCurrent = true;
-    load().then(
-      (value) => {
+    load()
+      .then((value) => {
         if (isCurrent) state.value = { value };
-      },
-      (error: unknown) => {
-        if (isCurrent) state.value = { problem: error instanceof Error ? error.message : String(error) };
-      },
-    );
+      })
+      .catch((error: unknown) => {
+        if (isCurrent) state.value = { problem: messageOf(error) };
+      });
     return () => {
       isCurrent = false;
     };

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import type { App } from "../model/app.js";
-import type { OpenSession, Option } from "../model/session.js";
+import type { OpenSession, Option, SlashCommand } from "../model/session.js";
 import type { JsonObject } from "../wire/json.js";
 
 interface Attachment {
@@ -43,40 +43,17 @@ export function Composer({ app, session }: { readonly app: App; readonly session
         send();
       }}
     >
-      {commands.length > 0 && (
-        <ul class="commands" aria-label="commands">
-          {commands.map(({ name, description, hint }) => (
-            <li>
-              <button
-                type="button"
-                onClick={() => {
-                  text.value = `/${name} `;
-                  field.current?.focus();
-                }}
-              >
-                <strong>/{name}</strong> <span class="muted">{hint}</span> {description}
-              </button>
-            </li>
-          ))}
-        </ul>
-      )}
-      {attachments.value.length > 0 && (
-        <ul class="attachments" aria-label="attachments">
-          {attachments.value.map((one) => (
-            <li>
-              {one.name}{" "}
-              <button
-                type="button"
-                class="small"
-                aria-label={`remove ${one.name}`}
-                onClick={() => (attachments.value = attachments.value.filter((other) => other !== one))}
-              >
-                ×
-              </button>
-            </li>
-          ))}
-        </ul>
-      )}
+      <Commands
+        commands={commands}
+        choose={(name) => {
+          text.value = `/${name} `;
+          field.current?.focus();
+        }}
+      />
+      <Attachments
+        attachments={attachments.value}
+        remove={(one) => (attachments.value = attachments.value.filter((other) => other !== one))}
+      />
       <textarea
         ref={field}
         rows={2}
@@ -116,6 +93,47 @@ export function Composer({ app, session }: { readonly app: App; readonly session
   );
 }
 
+interface CommandsProps {
+  readonly commands: readonly SlashCommand[];
+  readonly choose: (name: string) => void;
+}
+
+function Commands({ commands, choose }: CommandsProps) {
+  if (commands.length === 0) return null;
+  return (
+    <ul class="commands" aria-label="commands">
+      {commands.map(({ name, description, hint }) => (
+        <li>
+          <button type="button" onClick={() => choose(name)}>
+            <strong>/{name}</strong> <span class="muted">{hint}</span> {description}
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+interface AttachmentsProps {
+  readonly attachments: readonly Attachment[];
+  readonly remove: (one: Attachment) => void;
+}
+
+function Attachments({ attachments, remove }: AttachmentsProps) {
+  if (attachments.length === 0) return null;
+  return (
+    <ul class="attachments" aria-label="attachments">
+      {attachments.map((one) => (
+        <li>
+          {one.name}{" "}
+          <button type="button" class="small" aria-label={`remove ${one.name}`} onClick={() => remove(one)}>
+            ×
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 function OptionSelect({
   app,
   session,
@@ -149,7 +167,7 @@ function OptionSelect({
   );
 }
 
-function matching(session: OpenSession, text: string): readonly { name: string; description: string; hint: string }[] {
+function matching(session: OpenSession, text: string): readonly SlashCommand[] {
   const [, typed] = /^\/([\w:.-]*)$/u.exec(text) ?? [];
   if (typed === undefined) return [];
   return session.commands.value.filter(({ name }) => name.startsWith(typed)).slice(0, 8);

@@ -99,7 +99,7 @@ interface SchemaFormProps {
   readonly submit: string;
   readonly isBusy?: boolean;
   readonly children?: ComponentChildren;
-  onSubmit(value: JsonObject): void;
+  readonly onSubmit: (value: JsonObject) => void;
 }
 
 export function SchemaForm({ schema, submit, isBusy = false, children, onSubmit }: SchemaFormProps) {

@@ -18,9 +18,9 @@ export function safeAddress(text: string): URL | undefined {
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0" };
 
-/** A character that was written as an entity may be a hidden one, so it is marked again. */
+/** The parser decodes entities by number, this the others. One that stood for a hidden character is marked. */
 export function decoded(text: string): string {
-  if (!text.includes("&")) return text;
+  if (!text.includes("&")) return markHidden(text);
   const plain = text.replaceAll(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,6}));/giu, (whole, decimal, hex, name) => {
     const code = decimal === undefined ? Number.parseInt(String(hex ?? ""), 16) : Number(decimal);
     if (name !== undefined) return ENTITIES[String(name)] ?? String(whole);
@@ -64,11 +64,13 @@ function block(token: Token, depth: number): VNode | undefined {
     case "code":
       return (
         <pre class="code" tabIndex={0}>
-          {String(token["text"])}
+          {markHidden(String(token["text"]))}
         </pre>
       );
     case "blockquote":
       return <blockquote>{blocks(tokensOf(token), depth + 1)}</blockquote>;
+    case "checkbox":
+      return <span>{token["checked"] === true ? "☑ " : "☐ "}</span>;
     case "hr":
       return <hr />;
     case "list":
@@ -91,14 +93,7 @@ function Heading({ level, children }: { readonly level: number; readonly childre
 function list(token: Token, depth: number): VNode {
   const given: unknown = Reflect.get(token, "items");
   const items = (Array.isArray(given) ? given : []).map((item: unknown) => {
-    const box =
-      Reflect.get(Object(item), "task") === true ? (Reflect.get(Object(item), "checked") === true ? "☑ " : "☐ ") : "";
-    return (
-      <li>
-        {box}
-        {blocks(isToken(item) ? tokensOf(item) : [], depth + 1)}
-      </li>
-    );
+    return <li>{blocks(isToken(item) ? tokensOf(item) : [], depth + 1)}</li>;
   });
   if (Reflect.get(token, "ordered") !== true) return <ul>{items}</ul>;
   const start: unknown = Reflect.get(token, "start");
@@ -153,7 +148,7 @@ function span(token: Token, depth: number): ComponentChildren {
     case "del":
       return <del>{inner()}</del>;
     case "codespan":
-      return <code>{decoded(String(token["text"]))}</code>;
+      return <code>{markHidden(String(token["text"]))}</code>;
     case "br":
       return <br />;
     case "link":

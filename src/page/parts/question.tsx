@@ -107,7 +107,13 @@ export function QuestionCard({ app, question, place, showsSession }: QuestionPro
   const row = app.rows.value.get(question.sessionId);
   const isOff = !isSettled.value || isSent.value || !app.may("approve");
   return (
-    <article class="card question" data-row data-question={question.id} tabIndex={-1} aria-label={titleOf(question)}>
+    <article
+      class="card question-card"
+      data-row
+      data-question={question.id}
+      tabIndex={-1}
+      aria-label={titleOf(question)}
+    >
       <header class="question-head">
         <span class="question-asks">{ASKS[question.of] ?? "asks"}</span>
         <Ago at={question.askedAt} />
@@ -132,7 +138,7 @@ function Answers({
 }: {
   readonly answers: readonly Answer[];
   readonly isOff: boolean;
-  answer(given: JsonValue): void;
+  readonly answer: (given: JsonValue) => void;
 }) {
   const button = (one: Answer) => (
     <button
@@ -158,7 +164,7 @@ function Answers({
   );
 }
 
-export function titleOf({ of, shown }: OpenQuestion): string {
+function titleOf({ of, shown }: OpenQuestion): string {
   const tool = objectAt(shown, "tool");
   switch (of) {
     case "permission":
@@ -181,7 +187,7 @@ function QuestionBody({
 }: {
   readonly question: OpenQuestion;
   readonly isOff: boolean;
-  answer(given: JsonValue): void;
+  readonly answer: (given: JsonValue) => void;
 }) {
   const { of, shown } = question;
   switch (of) {
@@ -226,9 +232,11 @@ function PermissionBody({ shown }: { readonly shown: JsonObject }) {
       {warnings.map((warning) => (
         <p class="warning">{warning}</p>
       ))}
-      <p class="question-tool">
-        {textAt(tool, "source")} / {textAt(tool, "name")}
-      </p>
+      {presentation !== undefined && (
+        <p class="question-tool">
+          {textAt(tool, "source")} / {textAt(tool, "name")}
+        </p>
+      )}
       {typeof reason === "string" && <p class="muted">Asked because {reason}.</p>}
       {typeof lock === "string" && <p class="warning">It {lock}.</p>}
       <Notes lines={change} />
@@ -287,7 +295,7 @@ function ElicitationBody({
 }: {
   readonly request: JsonObject;
   readonly isOff: boolean;
-  answer(given: JsonValue): void;
+  readonly answer: (given: JsonValue) => void;
 }) {
   const address = textAt(request, "url");
   const url = address === undefined ? undefined : safeAddress(address);

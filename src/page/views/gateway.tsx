@@ -50,7 +50,7 @@ export function Gateway({ app }: { readonly app: App }) {
 function Status({ status }: { readonly status: JsonObject }) {
   const [rss, started] = [numberAt(status, "rssBytes"), numberAt(status, "startedAt")];
   const sessions = objectAt(status, "sessions");
-  const facts: readonly (readonly [string, unknown])[] = [
+  const facts: readonly (readonly [string, string | number | undefined])[] = [
     ["node", textAt(status, "node")],
     ["version", textAt(status, "version")],
     ["account", textAt(status, "account")],
@@ -67,7 +67,7 @@ function Status({ status }: { readonly status: JsonObject }) {
         value === undefined ? null : (
           <div>
             <dt>{name}</dt>
-            <dd>{String(value)}</dd>
+            <dd>{value}</dd>
           </div>
         ),
       )}
@@ -86,7 +86,7 @@ function Status({ status }: { readonly status: JsonObject }) {
 interface TokensProps {
   readonly app: App;
   readonly tokens: readonly JsonObject[];
-  reload(): void;
+  readonly reload: () => void;
 }
 
 function Tokens({ app, tokens, reload }: TokensProps) {
@@ -108,9 +108,7 @@ function Tokens({ app, tokens, reload }: TokensProps) {
             <span class="row-text">{`${textAt(token, "account") ?? ""}: ${textsAt(token, "scopes").join(", ")}`}</span>
           </span>
           <span class="row-facts">
-            {(textAt(token, "kind") === "device" || token["isDevice"] === true) && (
-              <span class="badge calm">device</span>
-            )}
+            {token["isDevice"] === true && <span class="badge calm">device</span>}
             <span class="when">
               {numberAt(token, "lastUsedAt") === undefined ? (
                 "never used"
@@ -128,7 +126,7 @@ function Tokens({ app, tokens, reload }: TokensProps) {
   );
 }
 
-function NewToken({ app, reload }: { readonly app: App; reload(): void }) {
+function NewToken({ app, reload }: { readonly app: App; readonly reload: () => void }) {
   const name = useSignal("");
   const scopes = useSignal<readonly string[]>(["read"]);
   const made = useSignal<string | undefined>(undefined);

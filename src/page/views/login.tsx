@@ -1,7 +1,7 @@
 // How a person gets in: a token, or a pairing code of `tenon gateway pair`.
 import { useSignal } from "@preact/signals";
 import type { App } from "../model/app.js";
-import { parse, textAt } from "../wire/json.js";
+import { objectAt, parse, textAt } from "../wire/json.js";
 
 /** Rejects with words for people. */
 export async function logIn(path: "/login" | "/pair", body: object): Promise<void> {
@@ -12,7 +12,7 @@ export async function logIn(path: "/login" | "/pair", body: object): Promise<voi
     credentials: "same-origin",
   });
   if (answer.ok) return;
-  const said = textAt(parse(await answer.text()), "message");
+  const said = textAt(objectAt(parse(await answer.text()), "error"), "message");
   const what =
     path === "/pair"
       ? "The code is wrong, used already or older than five minutes."
@@ -20,7 +20,7 @@ export async function logIn(path: "/login" | "/pair", body: object): Promise<voi
   throw new Error(said ?? (answer.status === 429 ? "Too many tries: wait a minute." : what));
 }
 
-export function Login({ app, onDone }: { readonly app: App; onDone(): Promise<void> }) {
+export function Login({ app, onDone }: { readonly app: App; readonly onDone: () => Promise<void> }) {
   const secret = useSignal("");
   const isBusy = useSignal(false);
   const link = app.link.value;

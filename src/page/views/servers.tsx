@@ -36,7 +36,7 @@ interface ServerProps {
   readonly app: App;
   readonly session: OpenSession;
   readonly server: JsonObject;
-  reload(): void;
+  readonly reload: () => void;
 }
 
 function Server({ app, session, server, reload }: ServerProps) {

@@ -51,7 +51,7 @@ export function Shell({
 }: {
   readonly app: App;
   readonly route: ReadonlySignal<Route>;
-  onLogOut(): void;
+  readonly onLogOut: () => void;
 }) {
   const isHelp = useSignal(false);
   useEffect(() => {
@@ -73,7 +73,15 @@ export function Shell({
   );
 }
 
-function Navigation({ app, view, onLogOut }: { readonly app: App; readonly view: string; onLogOut(): void }) {
+function Navigation({
+  app,
+  view,
+  onLogOut,
+}: {
+  readonly app: App;
+  readonly view: string;
+  readonly onLogOut: () => void;
+}) {
   const open = app.questions.value.length;
   const link = (name: string, label: string, badge?: number) => (
     <a href={`#/${name}`} class="nav-link" aria-current={view === name ? "page" : undefined}>
@@ -204,7 +212,7 @@ function LazyPart({
   return View ? <View app={app} session={session} /> : null;
 }
 
-function Help({ onClose }: { onClose(): void }) {
+function Help({ onClose }: { readonly onClose: () => void }) {
   return (
     <div class="sheet" role="dialog" aria-modal="true" aria-label="Keyboard">
       <div class="card">

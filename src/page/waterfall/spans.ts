@@ -64,7 +64,8 @@ class RecordReader {
 
   read(record: JsonObject): void {
     const t = numberAt(record, "t") ?? 0;
-    const id = textAt(record, "toolCallId") ?? textAt(record, "id") ?? "";
+    const id = textAt(record, "toolCallId") ?? "";
+    const question = `question ${textAt(record, "id") ?? ""}`;
     switch (textAt(record, "kind")) {
       case "prompt":
         return this.#begin(record, t);
@@ -77,7 +78,7 @@ class RecordReader {
       case "outcome":
         return this.#ended(record, id, t);
       case "question":
-        return this.#put(id, {
+        return this.#put(question, {
           kind: "question",
           label: `question: ${textAt(record, "of") ?? ""}`,
           startMs: t,
@@ -85,7 +86,7 @@ class RecordReader {
         });
       case "answered": {
         const by = textAt(objectAt(record, "by"), "name");
-        return this.#change(id, (span) => ({
+        return this.#change(question, (span) => ({
           ...span,
           endMs: t,
           status: "done",
@@ -100,7 +101,7 @@ class RecordReader {
       case "error":
         return this.#finish(t, `failed: ${textAt(record, "message") ?? ""}`);
       default:
-        return;
+        break;
     }
   }
 

@@ -21,10 +21,10 @@ export interface Socket {
 }
 
 export interface SocketEvents {
-  onOpen(): void;
-  onText(text: string): void;
+  readonly onOpen: () => void;
+  readonly onText: (text: string) => void;
   /** Once: it is over, or never was open. */
-  onEnd(): void;
+  readonly onEnd: () => void;
 }
 
 /** The browser, or a test. */

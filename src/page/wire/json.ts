@@ -27,7 +27,11 @@ export function numberAt(value: unknown, name: string): number | undefined {
 
 export function listAt(value: unknown, name: string): readonly JsonValue[] {
   const found = isObject(value) ? value[name] : undefined;
-  return Array.isArray(found) ? found : [];
+  return isList(found) ? found : [];
+}
+
+function isList(value: JsonValue | undefined): value is readonly JsonValue[] {
+  return Array.isArray(value);
 }
 
 export function objectsAt(value: unknown, name: string): readonly JsonObject[] {
