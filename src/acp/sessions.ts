@@ -306,8 +306,10 @@ export class OpenSessions {
   }
 
   notify(method: string, params: object): void {
-    const sent = this.#connection?.client.notify(method, params);
-    if (sent) handled(sent, this.#access.world.log, "notify the client");
+    // A client that left in this moment needs it no more.
+    this.#connection?.client.notify(method, params).catch((error: unknown) => {
+      this.#access.world.log.debug("acp.notification_lost", { method, error: messageOf(error) });
+    });
   }
 
   #relay(id: string): Relay {

@@ -1,6 +1,7 @@
 // The one table of all commands. It is light: a command's code is loaded when the command runs.
 import { type Command, command, flag, type Group, JSON_OPTION, type TableEntry, text, texts } from "./command.js";
 import { ATTACH, GATEWAY } from "./gateway-table.js";
+import { ACP_CHECK, REPLAY, TRACE_PAGE } from "./recording-table.js";
 
 const SERVER = { name: "SERVER", summary: "its name in tenon mcp list", completes: "server" } as const;
 const SERVERS = { ...SERVER, isOptional: true, isMany: true } as const;
@@ -533,41 +534,6 @@ const COMPLETION: Command = command({
   load: async () => (await import("./commands/completion/completion.js")).completionOf(TABLE),
 });
 
-const ACP_CHECK: Command = command({
-  name: "acp-check",
-  summary: "check how any ACP agent treats the MCP servers its client passes on; needs no key",
-  after: { name: "COMMAND ARGS…", summary: "the agent to check", isOptional: true },
-  options: {
-    list: flag("the checks, and why each matters"),
-    only: texts("ID,ID", 'only these checks; "leak" stands for all leak.…'),
-    skip: texts("ID,ID", "all but these"),
-    timeout: text("SECONDS", "for any one answer of the agent"),
-    env: texts("NAME=VALUE", "for the agent; {url} is the address of the built-in model, {origin} without /v1"),
-    "model-env": texts("NAME", "the same as --env NAME={url}"),
-    "model-flag": texts("WORD", "one more word for the agent's command; {url}, {model}"),
-    "auth-method": text("ID", "log in that way first"),
-    "keep-home": flag("with your own home directory instead of an empty one"),
-    json: JSON_OPTION,
-    server: text("SCRIPT", "be one of the servers of a check", { isHidden: true }),
-  },
-  examples: { "tenon acp-check -- tenon acp": "checks Tenon itself" },
-  load: async () => (await import("./commands/acp-check.js")).runAcpCheckCommand,
-});
-
-const REPLAY: Command = command({
-  name: "replay",
-  summary: "run a recorded session again and find the first difference",
-  details: [
-    "The file is one that `tenon acp --trace FILE` or `tenon chat --trace FILE` wrote. This version of the agent gets the recorded messages of the client, the servers, the model and this machine, in that order. Its own messages are compared with the recorded ones.",
-    "Nothing is started, nothing leaves the process and no file of yours is touched: Tenon's own tools are answered from the recording too.",
-    "It exits with 0 when nothing differs, and with 1 at the first difference.",
-  ],
-  arguments: [{ name: "FILE", summary: "the recording", completes: "file" }],
-  options: { run: text("N", "which run of the file, from 1; the last unless given"), json: JSON_OPTION },
-  examples: { "tenon replay run.ndjson": "says where this version acts otherwise than the one that recorded it" },
-  load: async () => (await import("./commands/replay/replay.js")).runReplay,
-});
-
 export const TABLE: readonly TableEntry[] = [
   ACP,
   CHAT,
@@ -583,4 +549,5 @@ export const TABLE: readonly TableEntry[] = [
   COMPLETION,
   ACP_CHECK,
   REPLAY,
+  TRACE_PAGE,
 ];

@@ -1,4 +1,4 @@
-// Requirements of the gateway: G10x stored sessions and their log, G15x clients of a session, G2xx turns that go on, G3xx who gets in, and the server; G40x the translator; G45x the terminal, lists and notices.
+// Requirements of the gateway: G10x stored sessions and their log, G15x clients of a session, G2xx turns that go on, G3xx who gets in, and the server; G40x the translator; G45x the terminal, lists and notices; G69x the page.
 
 export const GATEWAY_REQUIREMENTS = [
   // G100 to G149: the store of sessions, and the log that clients follow.
@@ -425,5 +425,54 @@ export const GATEWAY_REQUIREMENTS = [
   {
     id: "G566",
     text: "tenon gateway run --trace records the messages of all clients, without their keys and environments",
+  // G690 to G719: the page in a browser.
+  {
+    id: "G690",
+    text: "the page lists sessions with state, title, folder, clients and open questions, and follows one live: a call is seen from its announcement to its result",
+  },
+  {
+    id: "G691",
+    text: "a question is answered in a phone-sized window with all its arguments in view; the dialog of the editor closes, and everybody is told who answered",
+  },
+  {
+    id: "G692",
+    text: "a page that is reloaded in the middle of a turn, or whose gateway is killed and comes back, shows everything once and goes on by itself",
+  },
+  {
+    id: "G693",
+    text: "hostile output of tools has no effect: no script, no link of a dangerous scheme, no request, and hidden characters are shown as escapes",
+  },
+  {
+    id: "G694",
+    text: "the page violates no content security policy, complains of nothing, and asks nobody but its own gateway, whatever its address says",
+  },
+  {
+    id: "G695",
+    text: "tools are searched with scores, with the reason why each is offered or not, and called through a form made from their schema",
+  },
+  {
+    id: "G696",
+    text: "calls are a waterfall of model calls, tool calls and questions by turn, with arguments and results",
+  },
+  {
+    id: "G697",
+    text: "a session that rests, or that another process has, is shown from its journal, read only, and nothing of it is started",
+  },
+  {
+    id: "G698",
+    text: "a pairing code leaves the address at once, lets one browser in, and no second one",
+  },
+  {
+    id: "G699",
+    text: "the first view takes at most 120 KB compressed and 300 ms on loopback",
+  },
+  { id: "G700", text: "every view works at 360 pixels, without scrolling sideways, and by keyboard" },
+  {
+    id: "G701",
+    text: "a log-in that may only read is shown everything and offered nothing it may not do",
+  },
+  {
+    id: "G702",
+    text: "tenon trace writes the waterfall of a recording or a journal as one file that needs no network, and out of which no recorded text can break",
   },
 ] as const;

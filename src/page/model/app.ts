@@ -167,7 +167,7 @@ export class App {
     const { sessions } = await this.request("_tenon/gateway/watch").then((answer) => ({
       sessions: objectsAt(answer, "sessions"),
     }));
-    await this.#list();
+    await this.#list({ isFresh: true });
     batch(() => {
       for (const change of sessions) this.#onChange(change);
       this.isListed.value = true;
@@ -177,14 +177,14 @@ export class App {
   }
 
   /** All stored sessions, the newest first, as far as a person would scroll. */
-  async #list(): Promise<void> {
+  async #list({ isFresh = false } = {}): Promise<void> {
     const rows = new Map<string, SessionRow>();
     let cursor: string | undefined;
     for (let page = 0; page < LISTED_PAGES; page++) {
       const answer = await this.request("session/list", defined({ cursor }));
       for (const listed of objectsAt(answer, "sessions")) {
         const row = rowOf(listed);
-        const known = this.rows.value.get(row.id);
+        const known = isFresh ? undefined : this.rows.value.get(row.id); // a gateway that came back asks anew
         rows.set(row.id, known ? { ...known, ...row, questions: known.questions, clients: known.clients } : row);
       }
       cursor = textAt(answer, "nextCursor");
@@ -246,18 +246,18 @@ export class App {
     if (this.#stale.delete("")) await this.#list();
     const ids = [...this.#stale].slice(0, VIEWED_SESSIONS);
     this.#stale.clear();
-    for (const sessionId of ids) {
-      const view = await this.request("_tenon/session/view", { sessionId });
-      const clients = objectsAt(view, "clients").map((one) => textAt(one, "name") ?? "?");
-      const usage = objectAt(view, "usage");
-      const tokens = (numberAt(usage, "inputTokens") ?? 0) + (numberAt(usage, "outputTokens") ?? 0);
-      this.#update(sessionId, (row) => ({
-        ...row,
-        clients,
-        tokens,
-        ...defined({ costUsd: numberAt(usage, "costUsd") }),
-      }));
-    }
+    for (const sessionId of ids) await this.view(sessionId);
+  }
+
+  /** Who is connected to a session in memory, what it used, and its folder: one that nothing was said in is in no list. */
+  async view(sessionId: string): Promise<SessionRow | undefined> {
+    const view = await this.request("_tenon/session/view", { sessionId });
+    const clients = objectsAt(view, "clients").map((one) => textAt(one, "name") ?? "?");
+    const usage = objectAt(view, "usage");
+    const tokens = (numberAt(usage, "inputTokens") ?? 0) + (numberAt(usage, "outputTokens") ?? 0);
+    const more = defined({ costUsd: numberAt(usage, "costUsd"), cwd: textAt(view, "cwd") });
+    this.#update(sessionId, (row) => ({ ...row, clients, tokens, ...more }));
+    return this.rows.value.get(sessionId);
   }
 }
 

@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import { defined } from "../../base/json/defined.js";
 import {
+  entryOf,
   isObject,
   type JsonObject,
   type JsonValue,
@@ -282,6 +283,6 @@ export function answeredText(answer: JsonValue | undefined, name: string): strin
     accept: "filled in",
     decline: "declined",
   };
-  const said = typeof answer === "string" ? (words[answer] ?? answer) : "answered";
+  const said = typeof answer === "string" ? (entryOf(words, answer) ?? answer) : "answered";
   return `${said} by ${name}`;
 }

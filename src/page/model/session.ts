@@ -78,11 +78,11 @@ export class OpenSession {
   }
 
   async load(): Promise<void> {
-    const cwd = this.#app.rows.value.get(this.id)?.cwd ?? "";
     this.#position.reset();
     this.conversation.clear();
     this.standing.value = "live"; // updates arrive before the answer
     try {
+      const cwd = await this.#folder();
       this.#opened(await this.#app.request("session/load", { sessionId: this.id, cwd, mcpServers: [] }));
     } catch (error) {
       if (error instanceof WireError && error.isLost) return;
@@ -92,9 +92,9 @@ export class OpenSession {
   }
 
   async #resume(): Promise<void> {
-    const cwd = this.#app.rows.value.get(this.id)?.cwd ?? "";
     const _meta = { tenon: { after: this.#position.last } };
     try {
+      const cwd = await this.#folder();
       this.#opened(await this.#app.request("session/resume", { sessionId: this.id, cwd, mcpServers: [], _meta }));
     } catch (error) {
       if (error instanceof WireError && error.isLost) return;
@@ -103,6 +103,11 @@ export class OpenSession {
     const waiting = this.#onResumed;
     this.#onResumed = [];
     for (const resume of waiting) resume();
+  }
+
+  async #folder(): Promise<string> {
+    const known = this.#app.rows.value.get(this.id)?.cwd ?? "";
+    return known === "" ? ((await this.#app.view(this.id))?.cwd ?? "") : known;
   }
 
   /** What the journal has, without joining. */

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { markHidden } from "../../base/text/marking.js";
 import type { Part } from "../model/parts.js";
-import { messageOf, written } from "../wire/json.js";
+import { entryOf, messageOf, written } from "../wire/json.js";
 import { Diff } from "./diff.js";
 
 const STATES: Readonly<Record<string, string>> = {
@@ -25,7 +25,7 @@ const STATES: Readonly<Record<string, string>> = {
 };
 
 export function Badge({ state, label = state }: { readonly state: string; readonly label?: string }) {
-  return <span class={`badge ${STATES[state] ?? "calm"}`}>{label.replaceAll("_", " ")}</span>;
+  return <span class={`badge ${entryOf(STATES, state) ?? "calm"}`}>{label.replaceAll("_", " ")}</span>;
 }
 
 export function Empty({ title, children }: { readonly title: string; readonly children?: ComponentChildren }) {

@@ -13,7 +13,7 @@ const CONTEXT = 3;
 const MAX_CHARS = 400_000;
 const MAX_SHOWN = 2_000;
 
-export function diffOf(before: string, after: string): readonly Line[] {
+function diffOf(before: string, after: string): readonly Line[] {
   const changes = before.length + after.length > MAX_CHARS ? undefined : diffLines(before, after, { timeout: 200 });
   const parts = changes ?? [
     { value: before, added: false, removed: true },

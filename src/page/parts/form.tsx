@@ -25,7 +25,7 @@ interface Field {
 }
 
 /** What a field holds: a text for every kind; a switch is "true" or "". */
-export type Values = Readonly<Record<string, string>>;
+export type Values = ReadonlyMap<string, string>;
 
 export function fieldsOf(schema: JsonObject): readonly Field[] {
   const required = textsAt(schema, "required");
@@ -71,7 +71,7 @@ export function filledIn(
 ): { readonly value: JsonObject } | { readonly problem: string } {
   const filled: [string, JsonValue][] = [];
   for (const field of fields) {
-    const text = values[field.name] ?? field.initial;
+    const text = values.get(field.name) ?? field.initial;
     if (field.input === "switch") {
       if (text !== "" || field.isRequired) filled.push([field.name, text === "true"]);
     } else if (text === "") {
@@ -103,7 +103,7 @@ interface SchemaFormProps {
 }
 
 export function SchemaForm({ schema, submit, isBusy = false, children, onSubmit }: SchemaFormProps) {
-  const values = useSignal<Values>({});
+  const values = useSignal<Values>(new Map());
   const problem = useSignal<string | undefined>(undefined);
   const fields = fieldsOf(schema);
   const send = (event: Event) => {
@@ -135,8 +135,8 @@ export function SchemaForm({ schema, submit, isBusy = false, children, onSubmit 
 
 function FieldView({ field, values }: { readonly field: Field; readonly values: Signal<Values> }) {
   const { name, title, description, isRequired, input, initial, choices } = field;
-  const value = values.value[name] ?? initial;
-  const put = (text: string) => (values.value = { ...values.value, [name]: text });
+  const value = values.value.get(name) ?? initial;
+  const put = (text: string) => (values.value = new Map(values.value).set(name, text));
   const onInput = (event: { readonly currentTarget: { readonly value: string } }) => put(event.currentTarget.value);
   return (
     <label class={`field field-${input}`}>

@@ -2,6 +2,7 @@
 import { Lexer, type Token } from "marked";
 import type { ComponentChildren, VNode } from "preact";
 import { markHidden } from "../../base/text/marking.js";
+import { entryOf } from "../wire/json.js";
 
 /** Longer texts are shown as they are: parsing takes time with their length. */
 const MAX_CHARS = 200_000;
@@ -23,7 +24,7 @@ export function decoded(text: string): string {
   if (!text.includes("&")) return markHidden(text);
   const plain = text.replaceAll(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,6}));/giu, (whole, decimal, hex, name) => {
     const code = decimal === undefined ? Number.parseInt(String(hex ?? ""), 16) : Number(decimal);
-    if (name !== undefined) return ENTITIES[String(name)] ?? String(whole);
+    if (name !== undefined) return entryOf(ENTITIES, String(name)) ?? String(whole);
     return code > 0 && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff)
       ? String.fromCodePoint(code)
       : String(whole);

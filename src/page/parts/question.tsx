@@ -5,6 +5,7 @@ import { useEffect } from "preact/hooks";
 import type { App, OpenQuestion } from "../model/app.js";
 import { diffPart, partOf } from "../model/parts.js";
 import {
+  entryOf,
   isObject,
   type JsonObject,
   type JsonValue,
@@ -50,7 +51,7 @@ function answersOf({ of, shown }: OpenQuestion): readonly Answer[] {
     case "permission":
       return objectsAt(shown, "choices").map((choice) => {
         const answer = textAt(choice, "answer") ?? "no";
-        return { answer, label: textAt(choice, "label") ?? answer, kind: KINDS[answer] ?? "allow-more" };
+        return { answer, label: textAt(choice, "label") ?? answer, kind: entryOf(KINDS, answer) ?? "allow-more" };
       });
     case "trust":
       return TRUST;
@@ -105,7 +106,7 @@ export function QuestionCard({ app, question, place, showsSession }: QuestionPro
     );
   };
   const row = app.rows.value.get(question.sessionId);
-  const isOff = !isSettled.value || isSent.value || !app.may("approve");
+  const isOff = !isSettled.value || isSent.value || !app.may("approve") || app.link.value.kind !== "online";
   return (
     <article
       class="card question-card"
@@ -115,7 +116,7 @@ export function QuestionCard({ app, question, place, showsSession }: QuestionPro
       aria-label={titleOf(question)}
     >
       <header class="question-head">
-        <span class="question-asks">{ASKS[question.of] ?? "asks"}</span>
+        <span class="question-asks">{entryOf(ASKS, question.of) ?? "asks"}</span>
         <Ago at={question.askedAt} />
       </header>
       <h2 class="question-title">{titleOf(question)}</h2>

@@ -3,13 +3,14 @@ import { useSignal } from "@preact/signals";
 import { markHidden } from "../../base/text/marking.js";
 import type { App, SessionRow } from "../model/app.js";
 import { Ago, Badge, Empty, Folder, money } from "../parts/basics.js";
+import { entryOf } from "../wire/json.js";
 
 const ORDER: Readonly<Record<string, number>> = { waiting: 0, running: 1 };
 const SHOWN = 200;
 
 /** Those that need somebody first, then the newest. */
 function sorted(rows: Iterable<SessionRow>): SessionRow[] {
-  const rank = ({ state }: SessionRow) => ORDER[state] ?? 2;
+  const rank = ({ state }: SessionRow) => entryOf(ORDER, state) ?? 2;
   return [...rows].sort((a, b) => rank(a) - rank(b) || b.updatedAt - a.updatedAt);
 }
 

@@ -6,6 +6,7 @@ import type { App } from "../model/app.js";
 import type { OpenSession } from "../model/session.js";
 import { Badge, Folder } from "../parts/basics.js";
 import { HELP, onKey } from "../parts/keyboard.js";
+import { entryOf } from "../wire/json.js";
 import { Sessions } from "./sessions.js";
 
 export interface Route {
@@ -17,7 +18,16 @@ export interface Route {
 export function routeOf(hash: string): Route {
   const [, view = "sessions", id, tab] = hash.split("/");
   if (view !== "session" || id === undefined || id === "") return { view };
-  return { view: tab ?? "session", sessionId: decodeURIComponent(id) };
+  return { view: tab ?? "session", sessionId: readable(id) };
+}
+
+/** An id has no percent sign; an address that was damaged leads to a session that does not exist. */
+function readable(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 type AppView = ComponentType<{ readonly app: App }>;
@@ -145,7 +155,7 @@ function Problem({ app }: { readonly app: App }) {
 }
 
 function TopView({ app, view }: { readonly app: App; readonly view: string }) {
-  const load = VIEWS[view];
+  const load = entryOf(VIEWS, view);
   if (!load) return <Sessions app={app} />;
   return <Lazy key={view} load={load} app={app} />;
 }
@@ -154,7 +164,7 @@ function SessionFrame({ app, tab }: { readonly app: App; readonly tab: string })
   const session = app.current.value;
   if (!session) return null;
   const row = app.rows.value.get(session.id);
-  const load = SESSION_VIEWS[tab] ?? SESSION_VIEWS["session"];
+  const load = entryOf(SESSION_VIEWS, tab) ?? SESSION_VIEWS["session"];
   const state = session.standing.value === "live" ? session.state.value : (row?.state ?? "resting");
   const clients = session.clients.value;
   return (

@@ -42,6 +42,11 @@ export function textsAt(value: unknown, name: string): readonly string[] {
   return listAt(value, name).filter((one) => typeof one === "string");
 }
 
+/** An entry of a table by a word that somebody else chose: never a member that every object has. */
+export function entryOf<T>(table: Readonly<Record<string, T>>, word: string): T | undefined {
+  return Object.hasOwn(table, word) ? table[word] : undefined;
+}
+
 /** Of a message: what Tenon adds. */
 export function tenonMeta(value: unknown): JsonObject {
   return objectAt(value, "_meta", "tenon");

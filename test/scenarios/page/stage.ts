@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { type Browser, chromium, type Page } from "playwright-core";
 import { scriptedServer, type ToolScript } from "../../../src/testing/index.js";
 import { cleanEnv, TemporaryFolder } from "../agent.js";
 import { type Frame, WireClient } from "../gateway/wire-client.js";
@@ -14,46 +14,62 @@ export const DESK = { width: 1280, height: 800 } as const;
 const ALL_SCOPES = ["read", "prompt", "approve", "tools", "admin"];
 const WAIT_MS = 10_000;
 
+const TELL_VIOLATIONS =
+  'addEventListener("securitypolicyviolation", (event) => console.error("policy: " + event.violatedDirective));';
+
 /** What an answer holds is the scenario's to check. */
 export type Answer = ReturnType<typeof JSON.parse>;
 
 /** A home with a server of its own, the gateway, and an editor at its socket. */
 export class PageStage implements AsyncDisposable {
   readonly home: TemporaryFolder;
-  readonly editor: WireClient;
   /** Policy violations, errors and warnings of every page. */
   readonly faults: string[] = [];
-  readonly #child: ChildProcess;
-  readonly #exited: Promise<unknown>;
+  /** Everything that pages asked. */
+  readonly hosts: Set<string> = new Set();
+  editor: WireClient;
+  #child: ChildProcess;
   readonly #browser: Browser;
+  #port: string | undefined;
 
-  private constructor(home: TemporaryFolder, child: ChildProcess, editor: WireClient, browser: Browser) {
+  private constructor(home: TemporaryFolder, browser: Browser, started: { child: ChildProcess; editor: WireClient }) {
     this.home = home;
-    this.#child = child;
-    this.#exited = once(child, "exit");
-    this.editor = editor;
     this.#browser = browser;
+    this.#child = started.child;
+    this.editor = started.editor;
   }
 
   static async start(tools: readonly ToolScript[]): Promise<PageStage> {
     const home = new TemporaryFolder();
     const { command, args, env } = scriptedServer({ tools });
-    writeFileSync(join(home.path, "config.json"), JSON.stringify({ mcpServers: { s: { command, args, env } } }));
-    const socket = join(home.path, "run", "g.sock");
-    const words = [TENON, "gateway", "run", "--socket", socket];
-    const child = spawn(agentNode(), words, {
-      env: cleanEnv(home.path, { TENON_LOG: "error" }),
-      cwd: home.path,
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    const browser = await launch().catch((error: unknown) => {
-      child.kill("SIGKILL");
+    const mcpServers = tools.length === 0 ? {} : { s: { command, args, env } };
+    writeFileSync(join(home.path, "config.json"), JSON.stringify({ mcpServers }));
+    const browser = await launch();
+    try {
+      return new PageStage(home, browser, await startGateway(home, []));
+    } catch (error) {
+      await browser.close();
       throw error;
-    });
-    if (!existsSync(socket)) await once(child.stdout, "data");
-    const editor = await WireClient.open(`ws+unix:${socket}:/acp`);
-    await editor.initialize({ tenon: { client: { name: "editor" } } });
-    return new PageStage(home, child, editor, browser);
+    }
+  }
+
+  /** Killed, and started again at the same address. */
+  async restart(): Promise<void> {
+    const exited = once(this.#child, "exit");
+    this.#child.kill("SIGKILL");
+    await exited;
+    const { child, editor } = await startGateway(this.home, ["--listen", `127.0.0.1:${this.#port}`]);
+    [this.#child, this.editor] = [child, editor];
+  }
+
+  /** A question was put to the editor. */
+  async asked(): Promise<void> {
+    await this.editor.next(({ method }) => method === "session/request_permission");
+  }
+
+  /** Questions of the editor that were withdrawn: its dialog closes. */
+  withdrawn(): number {
+    return this.editor.received.filter(({ method }) => method === "$/cancel_request").length;
   }
 
   async ask(method: string, params: object): Promise<Answer> {
@@ -80,34 +96,55 @@ export class PageStage implements AsyncDisposable {
   ): Promise<Page> {
     const { name, sessionId, scopes = ALL_SCOPES } = device;
     const { url } = await this.ask("_tenon/gateway/page", { name, scopes, sessionId });
-    const context = await this.#browser.newContext({ viewport: size, colorScheme: "light", deviceScaleFactor: 1 });
-    const page = await this.watched(context);
+    this.#port = new URL(url).port;
+    const page = await this.fresh(size);
     await page.goto(url);
     await page.getByRole("navigation", { name: "Views" }).waitFor();
     return page;
   }
 
-  /** Everything it complains about is a fault. */
-  async watched(context: BrowserContext): Promise<Page> {
+  /** A browser without cookies. Everything it complains about is a fault. */
+  async fresh(viewport: { readonly width: number; readonly height: number } = DESK): Promise<Page> {
+    const context = await this.#browser.newContext({ viewport, colorScheme: "light", deviceScaleFactor: 1 });
     const page = await context.newPage();
     page.setDefaultTimeout(WAIT_MS);
     page.on("console", (message) => {
       if (message.type() === "error" || message.type() === "warning") this.faults.push(message.text());
     });
     page.on("pageerror", (error) => this.faults.push(String(error)));
+    page.on("request", (request) => this.hosts.add(new URL(request.url()).host));
     page.on("requestfailed", (request) => this.faults.push(`${request.url()}: ${request.failure()?.errorText}`));
-    await page.addInitScript(() => {
-      addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective}`));
-    });
+    await page.addInitScript({ content: TELL_VIOLATIONS });
     return page;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#browser.close();
     this.editor.web.terminate();
+    const exited = once(this.#child, "exit");
     this.#child.kill("SIGKILL");
-    await this.#exited;
+    await exited;
     this.home[Symbol.dispose]();
+  }
+}
+
+async function startGateway(
+  home: TemporaryFolder,
+  args: readonly string[],
+): Promise<{ readonly child: ChildProcess; readonly editor: WireClient }> {
+  const socket = join(home.path, "run", "g.sock");
+  const words = [TENON, "gateway", "run", "--socket", socket, ...args];
+  const env = cleanEnv(home.path, { TENON_LOG: "error" });
+  const child = spawn(agentNode(), words, { env, cwd: home.path, stdio: ["ignore", "pipe", "inherit"] });
+  try {
+    const said = await Promise.race([once(child.stdout, "data"), once(child, "exit")]);
+    if (typeof said[0] === "number") throw new Error(`the gateway ended with ${said[0]}`);
+    const editor = await WireClient.open(`ws+unix:${socket}:/acp`);
+    await editor.initialize({ tenon: { client: { name: "editor" } } });
+    return { child, editor };
+  } catch (error) {
+    child.kill("SIGKILL");
+    throw error;
   }
 }
 

@@ -1,5 +1,6 @@
 // Reads a wire trace: the messages of one run, in their order.
-import { TenonError } from "../../../base/errors.js";
+import { readFile } from "node:fs/promises";
+import { messageOf, TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
 import { isJsonObject, type JsonObject, parseJson } from "../../../base/json/json.js";
 import type { WireEntry } from "../../../base/ports/trace.js";
@@ -92,4 +93,22 @@ function entryOf(line: JsonObject, message: JsonObject, seq: number): Entry | un
 function invalid(why: string): TenonError {
   const hint = "Give a file that was written by `tenon acp --trace FILE` or `tenon chat --trace FILE`.";
   return new TenonError("usage.invalid", `this cannot be replayed: ${why}`, { hint });
+}
+
+/** Of `--run`. */
+export function runNumber(given: string | undefined): number | undefined {
+  if (given === undefined) return undefined;
+  if (/^[1-9]\d{0,5}$/u.test(given)) return Number(given);
+  throw new TenonError("usage.invalid", `--run takes a number from 1, not ${JSON.stringify(given)}`, { hint: "" });
+}
+
+export async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (thrown) {
+    throw new TenonError("usage.invalid", `the recording cannot be read: ${messageOf(thrown)}`, {
+      cause: thrown,
+      hint: "Give a file that was written with --trace.",
+    });
+  }
 }

@@ -1,11 +1,10 @@
 // `tenon replay FILE`: the agent once more, with the client, the servers and the model of a recording.
 import { mkdtempSync, rmSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { HostAccess, loadAgent } from "../../../acp/index.js";
 import { sleep } from "../../../base/async/deadline.js";
-import { messageOf, TenonError } from "../../../base/errors.js";
+import { TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
 import { isJsonObject, type JsonValue } from "../../../base/json/json.js";
 import type { World } from "../../../base/ports/world.js";
@@ -19,12 +18,12 @@ import { CLI_LIMITS } from "../../limits.js";
 import { configuredModels } from "../../model.js";
 import { progress } from "../../terminal/screen.js";
 import { visible } from "../../terminal/text.js";
-import { type Recording, readRecording } from "./recording.js";
+import { type Recording, readRecording, readText, runNumber } from "./recording.js";
 import { type Replayed, Replayer } from "./replayer.js";
 
 export const runReplay: Run<Values<"json", "run">> = async ({ values, words }, context) => {
   const [path = ""] = words;
-  const recording = readRecording(await textOf(resolve(context.cwd, path)), runNumber(values.run));
+  const recording = readRecording(await readText(resolve(context.cwd, path)), runNumber(values.run));
   if (recording.version !== VERSION && !values.json)
     warn(
       context,
@@ -130,23 +129,6 @@ function shown(value: JsonValue | undefined): string {
   if (value === undefined) return "nothing";
   const text = visible(JSON.stringify(value));
   return text.length <= SHOWN_CHARS ? text : `${text.slice(0, SHOWN_CHARS)}… (${text.length} characters)`;
-}
-
-function runNumber(given: string | undefined): number | undefined {
-  if (given === undefined) return undefined;
-  if (/^[1-9]\d{0,5}$/u.test(given)) return Number(given);
-  throw new TenonError("usage.invalid", `--run takes a number from 1, not ${JSON.stringify(given)}`, { hint: "" });
-}
-
-async function textOf(path: string): Promise<string> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (thrown) {
-    throw new TenonError("usage.invalid", `the recording cannot be read: ${messageOf(thrown)}`, {
-      cause: thrown,
-      hint: "Give a file that was written with --trace.",
-    });
-  }
 }
 
 // The World of a replay: the real clock and real files of its own, and nothing that reaches out of it.
