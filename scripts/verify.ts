@@ -42,7 +42,7 @@ const LONG: Groups = [
 ];
 
 /** Bounds in milliseconds: nothing else runs meanwhile. */
-const TIMED = ["start", "gateway-kill"];
+const TIMED = ["start", "gateway-kill", "page-speed"];
 
 /** Vitest's exclusion of a file, whichever project it belongs to. */
 const excluded = (name: string) => ["--exclude", `**/${name}.test.ts`];

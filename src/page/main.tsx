@@ -3,10 +3,10 @@ import { computed, signal } from "@preact/signals";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { App, type Person } from "./model/app.js";
-import { deviceName, Login, logIn } from "./views/login.js";
+import { deviceName, Login, logIn, personOf } from "./views/login.js";
 import { routeOf, Shell } from "./views/shell.js";
 import type { Socket, SocketEvents } from "./wire/client.js";
-import { parse, textAt, textsAt } from "./wire/json.js";
+import { parse } from "./wire/json.js";
 import "./style.css";
 
 const IDENTITY = "tenon.client";
@@ -16,12 +16,7 @@ async function whoAmI(): Promise<Person | undefined> {
   const answer = await fetch("/me", { credentials: "same-origin", cache: "no-store" });
   if (answer.status === 401) return undefined;
   if (!answer.ok) throw new Error(`the gateway answered ${answer.status}`);
-  const said = parse(await answer.text());
-  return {
-    account: textAt(said, "account") ?? "",
-    scopes: textsAt(said, "scopes"),
-    name: textAt(said, "name") ?? "page",
-  };
+  return personOf(parse(await answer.text()));
 }
 
 /** Of the page's own origin, whatever its address says. */
@@ -59,8 +54,7 @@ const route = computed(() => routeOf(hash.value));
 /** Whether it is known who is logged in. */
 const isAsked = signal(false);
 
-async function enter(): Promise<void> {
-  const person = await whoAmI();
+function enter(person: Person | undefined): void {
   if (person) {
     app.problem.value = undefined;
     app.logIn(person);
@@ -75,14 +69,14 @@ async function logOut(): Promise<void> {
 }
 
 /** A pairing code leaves the address before anything else happens, so that it is in no history. */
-async function pair(): Promise<void> {
+async function pair(): Promise<Person | undefined> {
   const given = new URLSearchParams(location.hash.slice(1));
   const code = given.get("pair");
-  if (code === null) return;
+  if (code === null) return undefined;
   const session = given.get("session");
   history.replaceState(null, "", session === null ? "/" : `/#/session/${encodeURIComponent(session)}`);
   hash.value = location.hash;
-  await logIn("/pair", { code, name: deviceName() });
+  return await logIn("/pair", { code, name: deviceName() });
 }
 
 function Page() {
@@ -108,9 +102,12 @@ function start(): void {
   const root = document.getElementById("page");
   if (root) render(<Page />, root);
   const begin = async () => {
-    await pair().catch((error: unknown) => app.fail(error));
+    const paired = await pair().catch((error: unknown) => {
+      app.fail(error);
+      return undefined;
+    });
     show();
-    await enter();
+    enter(paired ?? (await whoAmI()));
   };
   begin().catch((error: unknown) => {
     isAsked.value = true;

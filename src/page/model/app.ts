@@ -2,16 +2,7 @@
 import { batch, computed, type ReadonlySignal, signal } from "@preact/signals";
 import { defined } from "../../base/json/defined.js";
 import { GatewayClient, type Introduction, type Surroundings, WireError } from "../wire/client.js";
-import {
-  type JsonObject,
-  type JsonValue,
-  numberAt,
-  objectAt,
-  objectsAt,
-  tenonMeta,
-  textAt,
-  textsAt,
-} from "../wire/json.js";
+import { type JsonObject, type JsonValue, numberAt, objectAt, objectsAt, tenonMeta, textAt } from "../wire/json.js";
 import type { LinkState } from "../wire/link.js";
 import type { Schedule } from "./conversation.js";
 import { OpenSession } from "./session.js";
@@ -36,7 +27,6 @@ export interface SessionRow {
   /** Names of those that are connected. */
   readonly clients: readonly string[];
   readonly costUsd?: number;
-  readonly tokens?: number;
 }
 
 export interface Person {
@@ -51,9 +41,6 @@ export interface Browser extends Omit<Surroundings, "name"> {
 }
 
 const LISTED_PAGES = 10;
-/** Sessions in memory are looked at one by one for who is connected and what they cost. */
-const VIEWED_SESSIONS = 40;
-const REFRESH_MS = 400;
 
 export class App {
   readonly link = signal<LinkState>({ kind: "out" });
@@ -70,8 +57,6 @@ export class App {
   );
   readonly client: GatewayClient;
   readonly #browser: Browser;
-  #willRefresh = false;
-  readonly #stale = new Set<string>();
 
   constructor(browser: Browser) {
     this.#browser = browser;
@@ -167,7 +152,7 @@ export class App {
     const { sessions } = await this.request("_tenon/gateway/watch").then((answer) => ({
       sessions: objectsAt(answer, "sessions"),
     }));
-    await this.#list({ isFresh: true });
+    await this.#list();
     batch(() => {
       for (const change of sessions) this.#onChange(change);
       this.isListed.value = true;
@@ -177,47 +162,48 @@ export class App {
   }
 
   /** All stored sessions, the newest first, as far as a person would scroll. */
-  async #list({ isFresh = false } = {}): Promise<void> {
+  async #list(): Promise<void> {
     const rows = new Map<string, SessionRow>();
     let cursor: string | undefined;
     for (let page = 0; page < LISTED_PAGES; page++) {
       const answer = await this.request("session/list", defined({ cursor }));
       for (const listed of objectsAt(answer, "sessions")) {
         const row = rowOf(listed);
-        const known = isFresh ? undefined : this.rows.value.get(row.id); // a gateway that came back asks anew
-        rows.set(row.id, known ? { ...known, ...row, questions: known.questions, clients: known.clients } : row);
+        rows.set(row.id, row);
       }
       cursor = textAt(answer, "nextCursor");
       if (cursor === undefined) break;
     }
     this.rows.value = rows;
-    for (const { id, state } of rows.values()) if (state !== "resting") this.#stale.add(id);
-    this.#refreshSoon();
   }
 
   #onNotification(method: string, params: JsonObject): void {
-    if (method === "_tenon/gateway/changed") this.#onChange(params);
+    if (method === "_tenon/gateway/changed") this.#onChange(params, this.now);
     else if (method === "session/update" && params["sessionId"] === this.current.value?.id)
       this.current.value?.onUpdate(params);
   }
 
-  #onChange(change: JsonObject): void {
+  /** `at`: when; missing for what the gateway tells of sessions as they are. */
+  #onChange(change: JsonObject, at?: number): void {
     const id = textAt(change, "sessionId") ?? "";
-    const state = textAt(change, "state");
-    const title = textAt(change, "title");
+    const [state, title, cwd] = ["state", "title", "cwd"].map((name) => textAt(change, name));
     if (state === undefined && title === undefined) {
       const rows = new Map(this.rows.value);
       rows.delete(id);
       this.rows.value = rows;
       return;
     }
-    const questions =
-      change["questions"] === undefined ? undefined : objectsAt(change, "questions").map((one) => questionOf(id, one));
-    const isNew = !this.rows.value.has(id);
-    this.#update(id, (row) => ({ ...row, updatedAt: this.now, ...defined({ state, title, questions }) }));
-    if (isNew) this.#stale.add("");
-    if (state !== "resting") this.#stale.add(id);
-    this.#refreshSoon();
+    const isNamed = change["clients"] !== undefined || state === "resting";
+    const told = defined({
+      ...{ state, title, cwd, updatedAt: at },
+      costUsd: numberAt(objectAt(change, "usage"), "costUsd"),
+      clients: isNamed ? objectsAt(change, "clients").map((client) => textAt(client, "name") ?? "?") : undefined,
+      questions:
+        change["questions"] === undefined
+          ? undefined
+          : objectsAt(change, "questions").map((one) => questionOf(id, one)),
+    });
+    this.#update(id, (row) => ({ ...row, ...told }));
   }
 
   #update(id: string, change: (row: SessionRow) => SessionRow): void {
@@ -233,30 +219,10 @@ export class App {
     this.rows.value = new Map(this.rows.value).set(id, change(row));
   }
 
-  #refreshSoon(): void {
-    if (this.#willRefresh) return;
-    this.#willRefresh = true;
-    this.#browser.after(REFRESH_MS, () => {
-      this.#willRefresh = false;
-      this.#refresh().catch(() => undefined); // what it adds is a convenience, and the next change brings it
-    });
-  }
-
-  async #refresh(): Promise<void> {
-    if (this.#stale.delete("")) await this.#list();
-    const ids = [...this.#stale].slice(0, VIEWED_SESSIONS);
-    this.#stale.clear();
-    for (const sessionId of ids) await this.view(sessionId);
-  }
-
-  /** Who is connected to a session in memory, what it used, and its folder: one that nothing was said in is in no list. */
+  /** Of a session that is in no list: nothing was said in it, or it is beyond what is listed. */
   async view(sessionId: string): Promise<SessionRow | undefined> {
     const view = await this.request("_tenon/session/view", { sessionId });
-    const clients = objectsAt(view, "clients").map((one) => textAt(one, "name") ?? "?");
-    const usage = objectAt(view, "usage");
-    const tokens = (numberAt(usage, "inputTokens") ?? 0) + (numberAt(usage, "outputTokens") ?? 0);
-    const more = defined({ costUsd: numberAt(usage, "costUsd"), cwd: textAt(view, "cwd") });
-    this.#update(sessionId, (row) => ({ ...row, clients, tokens, ...more }));
+    this.#onChange(view);
     return this.rows.value.get(sessionId);
   }
 }
@@ -271,8 +237,7 @@ function rowOf(listed: JsonObject): SessionRow {
     updatedAt: Number.isNaN(updatedAt) ? 0 : updatedAt,
     state: textAt(meta, "state") ?? "resting",
     questions: [],
-    clients: textsAt(meta, "names"),
-    ...defined({ costUsd: numberAt(meta, "costUsd") }),
+    clients: [],
   };
 }
 

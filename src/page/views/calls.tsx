@@ -3,8 +3,9 @@ import { useEffect } from "preact/hooks";
 import type { App } from "../model/app.js";
 import type { OpenSession } from "../model/session.js";
 import { Empty, useLoaded } from "../parts/basics.js";
-import { spansOfRecords } from "../waterfall/spans.js";
+import { serverStarts, spansOfRecords } from "../waterfall/spans.js";
 import { Waterfall } from "../waterfall/waterfall.js";
+import { objectsAt } from "../wire/json.js";
 
 const REFRESH_MS = 1_000;
 
@@ -20,7 +21,15 @@ export function Calls({ app, session }: { readonly app: App; readonly session: O
     const timer = setInterval(reload, REFRESH_MS);
     return () => clearInterval(timer);
   }, [isRunning]);
-  const groups = spansOfRecords(journal.records.value, journal.blobs);
+  const isLive = session.standing.value === "live";
+  const servers = useLoaded(
+    async () => (isLive ? await app.request("_tenon/mcp/status", { sessionId: session.id }) : {}),
+    isLive,
+  );
+  const groups = [
+    ...serverStarts(objectsAt(servers.value, "servers")),
+    ...spansOfRecords(journal.records.value, journal.blobs),
+  ];
   if (problem !== undefined)
     return (
       <Empty title="The journal cannot be read">

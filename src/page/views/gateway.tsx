@@ -14,7 +14,6 @@ export function Gateway({ app }: { readonly app: App }) {
     async () => (isAdmin ? await app.request("_tenon/gateway/tokens", { action: "list" }) : {}),
     isAdmin,
   );
-  const clients = [...app.rows.value.values()].flatMap((row) => row.clients.map((name) => ({ name, row })));
   return (
     <section class="view" aria-label="Gateway">
       <header class="view-head">
@@ -23,19 +22,7 @@ export function Gateway({ app }: { readonly app: App }) {
       {status.problem !== undefined && <p class="banner bad">{status.problem}</p>}
       {status.value && <Status status={status.value} />}
       <h2>Clients</h2>
-      {clients.length === 0 && <p class="muted">No client has a session open.</p>}
-      <ul class="rows">
-        {clients.map(({ name, row }) => (
-          <li>
-            <a class="row" data-row href={`#/session/${encodeURIComponent(row.id)}`}>
-              <span class="row-main">
-                <span class="row-title">{name}</span>
-                <span class="row-text">{row.title || "Untitled session"}</span>
-              </span>
-            </a>
-          </li>
-        ))}
-      </ul>
+      <Clients app={app} connections={objectsAt(status.value, "connections")} />
       <h2>Tokens and paired devices</h2>
       {!isAdmin && <p class="muted">Only a log-in with the scope admin sees them.</p>}
       {isAdmin && <NewToken app={app} reload={listed.reload} />}
@@ -80,6 +67,40 @@ function Status({ status }: { readonly status: JsonObject }) {
         </div>
       )}
     </dl>
+  );
+}
+
+/** With `admin` every connection; else those that have sessions open. */
+function Clients({ app, connections }: { readonly app: App; readonly connections: readonly JsonObject[] }) {
+  const titleOf = (id: string) => app.rows.value.get(id)?.title || "Untitled session";
+  const joined = [...app.rows.value.values()].flatMap(({ id, clients }) =>
+    clients.map((name) => ({ name, ids: [id], about: "" })),
+  );
+  const all = connections.map((one) => ({
+    name: textAt(one, "name") ?? "?",
+    ids: textsAt(one, "sessions"),
+    about: [textAt(one, "role"), textAt(one, "transport"), textAt(one, "address") || "this machine"].join(" · "),
+  }));
+  const shown = app.may("admin") ? all : joined;
+  if (shown.length === 0) return <p class="muted">No client has a session open.</p>;
+  return (
+    <ul class="rows">
+      {shown.map(({ name, ids, about }) => (
+        <li class="row" data-row tabIndex={-1}>
+          <span class="row-main">
+            <span class="row-title">{name}</span>
+            <span class="row-text">
+              {ids.map((id) => (
+                <a class="joined" href={`#/session/${encodeURIComponent(id)}`}>
+                  {titleOf(id)}
+                </a>
+              ))}
+            </span>
+          </span>
+          <span class="row-facts">{about}</span>
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -1,18 +1,24 @@
 // How a person gets in: a token, or a pairing code of `tenon gateway pair`.
 import { useSignal } from "@preact/signals";
-import type { App } from "../model/app.js";
-import { objectAt, parse, textAt } from "../wire/json.js";
+import type { App, Person } from "../model/app.js";
+import { type JsonValue, objectAt, parse, textAt, textsAt } from "../wire/json.js";
 
-/** Rejects with words for people. */
-export async function logIn(path: "/login" | "/pair", body: object): Promise<void> {
+export function personOf(said: JsonValue | undefined): Person {
+  const [account = "", name = "page"] = [textAt(said, "account"), textAt(said, "name")];
+  return { account, name, scopes: textsAt(said, "scopes") };
+}
+
+/** Resolves with who is logged in now; rejects with words for people. */
+export async function logIn(path: "/login" | "/pair", body: object): Promise<Person> {
   const answer = await fetch(path, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(body),
     credentials: "same-origin",
   });
-  if (answer.ok) return;
-  const said = textAt(objectAt(parse(await answer.text()), "error"), "message");
+  const given = parse(await answer.text());
+  if (answer.ok) return personOf(given);
+  const said = textAt(objectAt(given, "error"), "message");
   const what =
     path === "/pair"
       ? "The code is wrong, used already or older than five minutes."
@@ -20,7 +26,7 @@ export async function logIn(path: "/login" | "/pair", body: object): Promise<voi
   throw new Error(said ?? (answer.status === 429 ? "Too many tries: wait a minute." : what));
 }
 
-export function Login({ app, onDone }: { readonly app: App; readonly onDone: () => Promise<void> }) {
+export function Login({ app, onDone }: { readonly app: App; readonly onDone: (person: Person) => void }) {
   const secret = useSignal("");
   const isBusy = useSignal(false);
   const link = app.link.value;
@@ -28,10 +34,11 @@ export function Login({ app, onDone }: { readonly app: App; readonly onDone: () 
     isBusy.value = true;
     try {
       const given = secret.value.trim();
-      if (given.startsWith("tng_")) await logIn("/login", { token: given });
-      else await logIn("/pair", { code: /(?:#|^)pair=([^&]+)/u.exec(given)?.[1] ?? given, name: deviceName() });
+      const code = /(?:#|^)pair=([^&]+)/u.exec(given)?.[1] ?? given;
+      const isToken = given.startsWith("tng_");
+      const person = await (isToken ? logIn("/login", { token: given }) : logIn("/pair", { code, name: deviceName() }));
       secret.value = "";
-      await onDone();
+      onDone(person);
     } finally {
       isBusy.value = false;
     }

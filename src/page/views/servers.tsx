@@ -4,6 +4,7 @@ import { useEffect } from "preact/hooks";
 import type { App } from "../model/app.js";
 import type { OpenSession } from "../model/session.js";
 import { Badge, duration, Empty, useLoaded } from "../parts/basics.js";
+import { safeAddress } from "../parts/markdown.js";
 import { type JsonObject, numberAt, objectAt, objectsAt, textAt, textsAt } from "../wire/json.js";
 import { NotLive } from "./tools.js";
 
@@ -41,11 +42,15 @@ interface ServerProps {
 
 function Server({ app, session, server, reload }: ServerProps) {
   const isBusy = useSignal(false);
+  const said = useSignal<JsonObject>({});
   const name = textAt(server, "name") ?? "";
   const act = (method: string) => {
     isBusy.value = true;
+    const asked = app.request(method, { sessionId: session.id, server: name }).then((answer) => {
+      said.value = answer;
+    });
     app.run(
-      app.request(method, { sessionId: session.id, server: name }).finally(() => {
+      asked.finally(() => {
         isBusy.value = false;
         reload();
       }),
@@ -73,6 +78,7 @@ function Server({ app, session, server, reload }: ServerProps) {
         )}
       </header>
       <Facts server={server} />
+      <Said answer={said.value} />
       {error !== undefined && <p class="bad-text plain">{error}</p>}
       {hint !== undefined && <p>{hint}</p>}
       {note !== undefined && <p class="muted">{note}</p>}
@@ -86,6 +92,23 @@ function Server({ app, session, server, reload }: ServerProps) {
         </details>
       )}
     </article>
+  );
+}
+
+/** What a restart does, or where to log in. */
+function Said({ answer }: { readonly answer: JsonObject }) {
+  const [text, address] = [textAt(answer, "text"), textAt(answer, "url")];
+  const url = address === undefined ? undefined : safeAddress(address);
+  if (text === undefined && address === undefined) return null;
+  return (
+    <p class="plain" role="status">
+      {text}
+      {url && (
+        <a href={url.href} target="_blank" rel="noreferrer noopener">
+          Log in at {url.host}
+        </a>
+      )}
+    </p>
   );
 }
 

@@ -2,10 +2,11 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { App } from "../model/app.js";
-import { callParts, partOf } from "../model/parts.js";
+import { partOf } from "../model/parts.js";
 import type { OpenSession } from "../model/session.js";
 import { Empty, Json, PartView, useLoaded } from "../parts/basics.js";
 import { SchemaForm, schemaOf } from "../parts/form.js";
+import { QuestionCard } from "../parts/question.js";
 import { type JsonObject, listAt, numberAt, objectsAt, textAt } from "../wire/json.js";
 
 /** Typing goes on: one search for a pause, not for each letter. */
@@ -84,8 +85,8 @@ interface ToolProps {
 function Tool({ app, session, tool, best }: ToolProps) {
   const isOpen = useSignal(false);
   const score = numberAt(tool, "score");
-  const isOffered = (tool["offered"] ?? tool["isOffered"]) !== false;
-  const source = textAt(tool, "server") ?? textAt(tool, "source") ?? "";
+  const isOffered = tool["offered"] === true;
+  const source = textAt(tool, "server") ?? "";
   return (
     <li>
       <button
@@ -144,6 +145,12 @@ function ToolDetail({ app, session, tool }: Omit<ToolProps, "best">) {
           onSubmit={(args) => app.run(call(args))}
         />
       )}
+      {isBusy.value &&
+        app.questions.value
+          .filter(({ sessionId }) => sessionId === session.id)
+          .map((question) => (
+            <QuestionCard key={question.id} app={app} question={question} place={question.id} showsSession={false} />
+          ))}
       {result.value && <ToolResult result={result.value} />}
       {schema !== undefined && (
         <details>
@@ -156,21 +163,14 @@ function ToolDetail({ app, session, tool }: Omit<ToolProps, "best">) {
 }
 
 function ToolResult({ result }: { readonly result: JsonObject }) {
-  const outcome = textAt(result, "kind") ?? textAt(result, "outcome");
   const blocks = listAt(result, "content");
-  const reason = textAt(result, "reason");
   return (
     <div class="tool-result" role="status" aria-label="result">
-      <p class="label">{outcome ?? (result["isError"] === true ? "failed" : "Result")}</p>
-      {reason !== undefined && <p class="plain">{reason}</p>}
+      <p class="label">{result["isError"] === true ? "Failed" : "Result"}</p>
       {blocks.map((block) => (
-        <PartView
-          part={
-            textAt(block, "type") === "content" ? (callParts([block])[0] ?? { kind: "text", text: "" }) : partOf(block)
-          }
-        />
+        <PartView part={partOf(block)} />
       ))}
-      {blocks.length === 0 && reason === undefined && <Json value={result} label="result" />}
+      {blocks.length === 0 && <Json value={result} label="result" />}
     </div>
   );
 }

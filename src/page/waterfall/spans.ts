@@ -173,6 +173,17 @@ class RecordReader {
   }
 }
 
+/** How long each server took until it was ready; when that was is not known. */
+export function serverStarts(servers: readonly JsonObject[]): readonly SpanGroup[] {
+  const spans = servers.flatMap((server): Span[] => {
+    const [name = "", took] = [textAt(server, "name"), numberAt(server, "connectMs")];
+    const [status, output] = [textAt(server, "state") ?? "", textAt(server, "error")];
+    if (took === undefined && status !== "failed") return [];
+    return [{ id: name, kind: "server", label: name, startMs: 0, endMs: took ?? 0, status, ...defined({ output }) }];
+  });
+  return spans.length === 0 ? [] : [{ title: "Server starts", startMs: 0, spans }];
+}
+
 /** Where a span lies in its group, in thousandths of the whole; what is too short to be seen is a sliver. */
 export function placeOf(
   span: Pick<Span, "startMs" | "endMs">,

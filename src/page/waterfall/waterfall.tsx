@@ -52,7 +52,7 @@ function GroupView({ group, nowMs }: { readonly group: SpanGroup; readonly nowMs
       <header class="group-head">
         <span class="group-title">{group.title || "Start"}</span>
         {group.note !== undefined && <span class="muted">{group.note}</span>}
-        <time class="muted">{new Date(group.startMs).toLocaleString()}</time>
+        {group.startMs > 0 && <time class="muted">{new Date(group.startMs).toLocaleString()}</time>}
         <strong>{duration(whole)}</strong>
       </header>
       <div class="span-row axis" aria-hidden="true">

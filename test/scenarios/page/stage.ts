@@ -53,6 +53,11 @@ export class PageStage implements AsyncDisposable {
     }
   }
 
+  /** Of the page, once one was opened. */
+  get address(): string {
+    return `http://127.0.0.1:${this.#port}/`;
+  }
+
   /** Killed, and started again at the same address. */
   async restart(): Promise<void> {
     const exited = once(this.#child, "exit");
