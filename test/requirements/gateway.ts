@@ -425,6 +425,7 @@ export const GATEWAY_REQUIREMENTS = [
   {
     id: "G566",
     text: "tenon gateway run --trace records the messages of all clients, without their keys and environments",
+  },
   // G690 to G719: the page in a browser.
   {
     id: "G690",
