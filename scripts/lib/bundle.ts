@@ -7,7 +7,7 @@ import { licenceTexts } from "./licences.js";
 /** What `initialize` must not pay for: these packages may only be reached through a dynamic import. */
 const LAZY_PACKAGES = [
   ...["@agentclientprotocol/", "@modelcontextprotocol/", "@ai-sdk/", "@opentelemetry/", "zod/"],
-  ...["diff/", "htmlparser2/", "entities/", "ws/", "prom-client/"],
+  ...["diff/", "htmlparser2/", "entities/", "ws/", "prom-client/", "uqr/"],
 ];
 
 /**

@@ -69,6 +69,25 @@ export const GATEWAY: Group = {
       load: async () => (await import("./commands/gateway/control.js")).runGatewayLogs,
     }),
     command({
+      name: "pair",
+      summary: "let a phone or another browser in: a link and its QR code",
+      details: [
+        "The link leads to the page of the gateway, where sessions are followed and questions answered. It holds a code that is good once, for 5 minutes. Five wrong codes, from whomever, make it void.",
+        "What it lets in is a device: tenon gateway token list shows it, and tenon gateway token revoke ends it.",
+      ],
+      options: {
+        json: JSON_OPTION,
+        scopes: texts("SCOPE,…", "what the device may do; read,prompt,approve unless given"),
+        name: text("NAME", "what to call the device; what the browser calls itself unless given"),
+        socket: text("PATH", "of a gateway at another socket", { completes: "file" }),
+      },
+      examples: {
+        "tenon gateway pair --scopes read,approve --name phone":
+          "prints a link and a QR code for a phone that may follow sessions and answer questions",
+      },
+      load: async () => (await import("./commands/gateway/page.js")).runPair,
+    }),
+    command({
       name: "token",
       summary: "create, list or revoke the tokens that let programs and other machines in",
       details: [
@@ -95,6 +114,28 @@ export const GATEWAY: Group = {
     }),
   ],
 };
+
+export const INSPECT: Command = command({
+  name: "inspect",
+  summary: "look at sessions in the browser",
+  details: [
+    "Opens the page of the gateway of this machine, which is started if none runs: for one session, or for all of them. It listens at 127.0.0.1 from then on. The link that is printed lets one browser in, once; it may do what you may, for 12 hours.",
+    "The session may run, wait or be stored. One that another process has open, or whose directory is gone, is shown from its journal, read only.",
+  ],
+  arguments: [
+    { name: "SESSION", summary: "its id, or the beginning of its id or title", isOptional: true, completes: "session" },
+  ],
+  options: {
+    last: flag("the session used last: of this directory, else of all"),
+    "no-open": flag("only print the link"),
+    json: JSON_OPTION,
+  },
+  examples: {
+    "tenon inspect --last": "opens the session used last",
+    "tenon inspect --no-open": "prints the link to all sessions",
+  },
+  load: async () => (await import("./commands/gateway/page.js")).runInspect,
+});
 
 export const ATTACH: Command = command({
   name: "attach",

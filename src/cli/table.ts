@@ -1,6 +1,6 @@
 // The one table of all commands. It is light: a command's code is loaded when the command runs.
 import { type Command, command, flag, type Group, JSON_OPTION, type TableEntry, text, texts } from "./command.js";
-import { ATTACH, GATEWAY } from "./gateway-table.js";
+import { ATTACH, GATEWAY, INSPECT } from "./gateway-table.js";
 import { ACP_CHECK, REPLAY, TRACE_PAGE } from "./recording-table.js";
 
 const SERVER = { name: "SERVER", summary: "its name in tenon mcp list", completes: "server" } as const;
@@ -545,6 +545,7 @@ export const TABLE: readonly TableEntry[] = [
   MODELS,
   SESSIONS,
   ATTACH,
+  INSPECT,
   GATEWAY,
   COMPLETION,
   ACP_CHECK,

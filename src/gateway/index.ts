@@ -12,6 +12,7 @@ export type {
   GatewayProtocol,
   ListedToken,
   OpenQuestion,
+  PageAnswer,
   Scope,
   WireSessionState,
 } from "./protocol.js";

@@ -34,6 +34,8 @@ export const GATEWAY_LIMITS = {
     max: 1_000,
     usedEveryMs: 60_000,
     keepOldMs: 7_776_000_000,
+    /** Browsers come and go. */
+    keepOldDeviceMs: 86_400_000,
     maxFileBytes: 4_194_304,
   },
   /** The lock of the token file: a change takes milliseconds. */

@@ -57,7 +57,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   world: { rooms: ["base"], packages: ["@opentelemetry/api", "ws"], isWorldly: true },
   index: { rooms: ["base", "session", "config", "tools", "mcp", "models", "world"] },
   testing: { rooms: ["base", "mcp", "acp", "world"], packages: [ACP_SDK, "zod"], isWorldly: true },
-  cli: { rooms: ["base", ...EVERY_ROOM, "testing"], isWorldly: true },
+  // `uqr` draws a link as a QR code in the terminal.
+  cli: { rooms: ["base", ...EVERY_ROOM, "testing"], packages: ["uqr"], isWorldly: true },
 };
 
 /** Built-in modules that reach outside the process. Pure ones (crypto, path, stream, url, util…) are free to all. */

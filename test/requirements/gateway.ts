@@ -382,6 +382,11 @@ export const GATEWAY_REQUIREMENTS = [
     id: "G664",
     text: "a gateway without an address listens at loopback when a browser is to be let in, and gives out a link",
   },
+  { id: "G665", text: "tenon gateway pair prints the link and its QR code" },
+  {
+    id: "G666",
+    text: "tenon inspect gives a link to the page for any session of the machine, also one that only its journal is left of",
+  },
   {
     id: "G667",
     text: "a session that is not in memory is read from its journal, also while another process has it open",

@@ -7,6 +7,7 @@ import { type NewToken, TokenFile } from "../../src/gateway/index.js";
 import { nodeWorld } from "../../src/index.js";
 import { cleanEnv, TemporaryFolder } from "./agent.js";
 import { ATTACKS, type Target } from "./gateway/attacks.js";
+import { PAGE_ATTACKS } from "./gateway/page-attacks.js";
 import { SESSION_ATTACKS } from "./gateway/session-attacks.js";
 import { send, WireClient } from "./gateway/wire-client.js";
 import { agentNode, TENON } from "./peers.js";
@@ -85,7 +86,7 @@ function textsBelow(folder: string): string[] {
 }
 
 scenario(
-  ["G301", "G302", "G303", "G304", "G305", "G307", "G308", "G309", "G313", "G565", "G566"],
+  ["G301", "G302", "G303", "G304", "G305", "G307", "G308", "G309", "G313", "G565", "G566", "G661", "G662", "G663"],
   "attacks on a gateway: none has an effect, each is written down, no token or environment is kept",
   async () => {
     using home = new TemporaryFolder();
@@ -116,7 +117,8 @@ scenario(
     const ended = await local.request("session/prompt", { sessionId: own.result?.["sessionId"], prompt });
     expect(ended.result).toMatchObject({ stopReason: "end_turn" });
     const audit = () => readFileSync(join(home.path, "state", "gateway", "audit.ndjson"), "utf8");
-    for (const [index, [name, { run, logged }]] of Object.entries({ ...ATTACKS, ...SESSION_ATTACKS }).entries()) {
+    const attacks = { ...ATTACKS, ...SESSION_ATTACKS, ...PAGE_ATTACKS };
+    for (const [index, [name, { run, logged }]] of Object.entries(attacks).entries()) {
       const from = `127.0.1.${index + 1}`;
       await run(target, from).catch((cause: unknown) => {
         throw new Error(`${name}: ${String(cause)}`, { cause });

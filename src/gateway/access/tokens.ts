@@ -212,9 +212,10 @@ function isGood({ expiresAt, revokedAt }: KeptToken, nowMs: number): boolean {
   return revokedAt === undefined && (expiresAt === undefined || expiresAt > nowMs);
 }
 
-function isLongOver({ expiresAt, revokedAt }: KeptToken, nowMs: number): boolean {
+function isLongOver({ expiresAt, revokedAt, isDevice }: KeptToken, nowMs: number): boolean {
   const overAt = Math.min(revokedAt ?? Number.POSITIVE_INFINITY, expiresAt ?? Number.POSITIVE_INFINITY);
-  return overAt + GATEWAY_LIMITS.tokens.keepOldMs < nowMs;
+  const { keepOldMs, keepOldDeviceMs } = GATEWAY_LIMITS.tokens;
+  return overAt + (isDevice ? keepOldDeviceMs : keepOldMs) < nowMs;
 }
 
 /** The tokens as a running gateway knows them: read again as soon as the file changes. */

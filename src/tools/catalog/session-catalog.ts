@@ -5,15 +5,15 @@ import { LIMITS } from "../../base/limits.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { type Explanation, ToolIndex, type UsageScores } from "../search/index-of-tools.js";
 import { DENSE_SHARE } from "../search/indexed-tools.js";
-import {
-  type CatalogTool,
-  type IncludeMode,
-  type SourceCall,
-  type SourcedTool,
-  type ToolId,
-  type ToolOrigin,
-  type ToolOutcome,
-  type ToolSource,
+import type {
+  CatalogTool,
+  IncludeMode,
+  SourceCall,
+  SourcedTool,
+  ToolId,
+  ToolOrigin,
+  ToolOutcome,
+  ToolSource,
 } from "../tool.js";
 import { CatalogLookAlikes } from "./look-alikes.js";
 import { searchMetaSource } from "./meta-tools.js";

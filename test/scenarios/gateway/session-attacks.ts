@@ -239,7 +239,8 @@ const SCOPES: readonly Scope[] = ["read", "prompt", "approve", "tools", "admin"]
 
 const OWN_SESSION_METHODS = [
   ...["_tenon/session/view", "_tenon/session/records", "_tenon/question/answer", "_tenon/session/set_mcp_servers"],
-  ...["_tenon/mcp/status", "_tenon/session/set_tools"],
+  ...["_tenon/mcp/status", "_tenon/session/set_tools", "_tenon/session/tools", "_tenon/session/call_tool"],
+  ...["_tenon/mcp/restart", "_tenon/mcp/login"],
 ];
 
 const METHOD_SCOPES: Readonly<Record<string, Scope>> = {
@@ -262,7 +263,10 @@ const METHOD_SCOPES: Readonly<Record<string, Scope>> = {
   "_tenon/question/answer": "approve",
   "_tenon/session/set_mcp_servers": "tools",
   "_tenon/session/set_tools": "tools",
+  "_tenon/mcp/restart": "tools",
+  "_tenon/mcp/login": "tools",
   "_tenon/gateway/tokens": "admin",
+  "_tenon/gateway/page": "admin",
   "_tenon/gateway/stop": "admin",
   "_tenon/invented": "admin",
 };

@@ -68,7 +68,7 @@ function choiceOf({ gateway, insecure = false, "token-file": tokenFile }: Attach
 }
 
 /** Of this directory, else of all. */
-function lastUsed(sessions: readonly ListedSession[], cwd: string): ListedSession {
+export function lastUsed<T extends { readonly cwd: string }>(sessions: readonly T[], cwd: string): T {
   const session = sessions.find((one) => one.cwd === cwd) ?? sessions[0];
   if (session) return session;
   throw new TenonError("session.not_found", "there are no sessions", { hint: "An editor or tenon chat begins one." });

@@ -41,7 +41,7 @@ function newToken(name: string, { scopes, account, expires }: TokenValues): NewT
   return { name, ...defined({ account, scopes: scopes && readScopes(scopes), expiresInMs: readTime(expires) }) };
 }
 
-function readScopes(given: readonly string[]): readonly Scope[] {
+export function readScopes(given: readonly string[]): readonly Scope[] {
   const words = given.flatMap((words) => words.split(",")).map((word) => word.trim());
   return words.map((word) => {
     const scope = SCOPES.find((one) => one === word);
@@ -70,11 +70,12 @@ async function listTokens(file: TokenFile, isJson: boolean | undefined, context:
     token.scopes.join(","),
     endOf(token, context.world.now()),
     token.lastUsedAt === undefined ? "never" : dayOf(token.lastUsedAt),
+    token.isDevice ? "device" : "token",
   ]);
   const lines =
     rows.length === 0
       ? ["There are no tokens. tenon gateway token create NAME makes one."]
-      : tableLines(["ID", "NAME", "ACCOUNT", "SCOPES", "STATE", "LAST USED"], rows, context);
+      : tableLines(["ID", "NAME", "ACCOUNT", "SCOPES", "STATE", "LAST USED", "KIND"], rows, context);
   report(context, isJson, { tokens }, lines);
 }
 
