@@ -18,7 +18,8 @@ interface Subscription<T> {
 
 export class Cell<T> implements ReadonlyCell<T> {
   #value: T;
-  readonly #subscriptions = new Set<Subscription<T>>();
+  /** Made with the first: a session has several cells that nobody listens to. */
+  #subscriptions: Set<Subscription<T>> | undefined;
   readonly #changes: { readonly value: T; readonly subscriptions: readonly Subscription<T>[] }[] = [];
   #isTelling = false;
 
@@ -37,6 +38,7 @@ export class Cell<T> implements ReadonlyCell<T> {
   set(value: T): void {
     if (Object.is(value, this.#value)) return;
     this.#value = value;
+    if (!this.#subscriptions?.size) return;
     this.#changes.push({ value, subscriptions: [...this.#subscriptions] });
     if (this.#isTelling) return;
     this.#isTelling = true;
@@ -52,9 +54,10 @@ export class Cell<T> implements ReadonlyCell<T> {
 
   subscribe(listener: (value: T) => void): () => void {
     const subscription: Subscription<T> = { listener };
-    this.#subscriptions.add(subscription);
+    const subscriptions = (this.#subscriptions ??= new Set());
+    subscriptions.add(subscription);
     return () => {
-      this.#subscriptions.delete(subscription);
+      subscriptions.delete(subscription);
     };
   }
 

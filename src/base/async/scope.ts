@@ -33,7 +33,8 @@ export class Scope implements AsyncDisposable {
   readonly #log: Log;
   readonly #controller = new AbortController();
   readonly #disposers: Disposer[] = [];
-  readonly #work = new Set<Promise<void>>();
+  /** Made with the first: most scopes have none at most times, and a session has several. */
+  #work: Set<Promise<void>> | undefined;
   #closing: Promise<void> | undefined;
 
   /** `parent`: when it aborts, this scope's signal aborts too; closing stays the owner's job. */
@@ -101,7 +102,7 @@ export class Scope implements AsyncDisposable {
   async #close(): Promise<void> {
     for (let disposer = this.#disposers.pop(); disposer; disposer = this.#disposers.pop())
       await this.#dispose(disposer);
-    while (this.#work.size > 0) await Promise.all(this.#work);
+    while (this.#work && this.#work.size > 0) await Promise.all(this.#work);
   }
 
   async #dispose(disposer: Disposer): Promise<void> {
@@ -114,8 +115,9 @@ export class Scope implements AsyncDisposable {
 
   /** `task` never rejects. */
   #track(task: () => Promise<void>): void {
-    const running = task().finally(() => this.#work.delete(running));
-    this.#work.add(running);
+    const work = (this.#work ??= new Set());
+    const running = task().finally(() => work.delete(running));
+    work.add(running);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -115,8 +115,12 @@ export class SessionClients {
 
   constructor(options: SessionClientsOptions) {
     this.#options = options;
+    const { world, mayWait } = options;
     this.questions = new Questions({
-      ...options,
+      world,
+      mayWait,
+      record: (entry) => options.record(entry),
+      turn: () => options.turn(),
       clients: () => this.#clients,
       onChange: (change) => options.onQuestion(change),
     });

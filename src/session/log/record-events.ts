@@ -14,9 +14,9 @@ import { ONLY_COMMANDS } from "../journal/journal.js";
  */
 export class RecordEvents {
   /** How the calls of the turn look, by id. */
-  readonly #looks = new Map<string, BuiltinPresentation>();
+  #looks: Map<string, BuiltinPresentation> | undefined;
   /** Calls that people heard of while the model was writing them. */
-  readonly #announced = new Set<string>();
+  #announced: Set<string> | undefined;
   readonly #isStored: boolean;
   /** Told with the prompt that follows. */
   #title: string | undefined;
@@ -79,6 +79,7 @@ export class RecordEvents {
     const { toolCallId } = entry;
     switch (entry.kind) {
       case "announced":
+        this.#announced ??= new Set();
         this.#announced.add(toolCallId);
         return [turn({ kind: "call_arguments", toolCallId, subject: entry.subject, offset: 0, delta: "" })];
       case "dropped":
@@ -86,7 +87,7 @@ export class RecordEvents {
       case "call": {
         const { subject } = entry;
         const look = entry.look && this.#keep(toolCallId, entry.look);
-        const wasAnnounced = this.#announced.has(toolCallId);
+        const wasAnnounced = this.#announced?.has(toolCallId) ?? false;
         const event = { kind: "call_started", toolCallId, subject, arguments: entry.arguments, wasAnnounced } as const;
         return [turn(event, look)];
       }
@@ -95,23 +96,24 @@ export class RecordEvents {
         return [turn({ kind: "call_progress", toolCallId, progress: NO_PROGRESS, elapsedMs: 0 }, look)];
       }
       case "intent":
-        return [turn({ kind: "call_running", toolCallId }, this.#looks.get(toolCallId))];
+        return [turn({ kind: "call_running", toolCallId }, this.#looks?.get(toolCallId))];
       case "outcome": {
         const { outcome, elapsedMs } = entry;
-        return [turn({ kind: "call_ended", toolCallId, outcome, elapsedMs }, this.#looks.get(toolCallId))];
+        return [turn({ kind: "call_ended", toolCallId, outcome, elapsedMs }, this.#looks?.get(toolCallId))];
       }
     }
   }
 
   #keep(toolCallId: string, look: BuiltinPresentation): BuiltinPresentation {
     const shown = this.#isStored ? withoutTerminal(look) : look;
+    this.#looks ??= new Map();
     this.#looks.set(toolCallId, shown);
     return shown;
   }
 
   #endTurn(): void {
-    this.#looks.clear();
-    this.#announced.clear();
+    this.#looks?.clear();
+    this.#announced?.clear();
   }
 }
 

@@ -35,7 +35,8 @@ export interface SessionLogOptions {
 /** One of its methods per step of a record: `add` when it is numbered, `wake` when it is durable. */
 export class SessionLog {
   readonly #options: SessionLogOptions;
-  readonly #blobs: StoredBlobs;
+  /** Made for the first who follows. */
+  #blobs: StoredBlobs | undefined;
   readonly #records = new RecordEvents();
   readonly #turnStarts: number[];
   readonly #waiting = new Set<() => void>();
@@ -51,9 +52,8 @@ export class SessionLog {
   #isClosed = false;
 
   constructor(options: SessionLogOptions) {
-    const { owned, store, turnStarts = [], openRecords = [] } = options;
+    const { owned, turnStarts = [], openRecords = [] } = options;
     this.#options = options;
-    this.#blobs = new StoredBlobs((after, limit) => store.read(owned.id, after, limit));
     this.#turnStarts = [...turnStarts];
     this.#seq = owned.lastSeq;
     this.#after = owned.lastSeq;
@@ -103,6 +103,8 @@ export class SessionLog {
     this.#begin();
     const wake = () => this.wake();
     signal.addEventListener("abort", wake);
+    const { store, owned } = this.#options;
+    this.#blobs ??= new StoredBlobs((from, limit) => store.read(owned.id, from, limit));
     const reader = new StoredReader(this.#options, this.#blobs, this.#turnStarts);
     let seq = after;
     let place = this.#placeAfter(seq);

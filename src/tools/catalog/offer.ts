@@ -145,6 +145,8 @@ interface KnownToolsOptions {
   readonly names?: ToolNames;
 }
 
+const NONE_MADE: ReadonlyMap<ToolDefinition, KnownTool | LeftOut> = new Map();
+
 /** The tools of one source: shaped, named, and made anew only where the source's list changed. */
 export class KnownTools {
   readonly source: ToolSource;
@@ -152,7 +154,7 @@ export class KnownTools {
   readonly #names: ToolNames;
   readonly #shape: Shaper;
   /** Of the last list. Definitions are immutable: equal objects need shaping and hashing once. */
-  #made: ReadonlyMap<ToolDefinition, KnownTool | LeftOut> = new Map();
+  #made: ReadonlyMap<ToolDefinition, KnownTool | LeftOut> = NONE_MADE;
   #list: readonly ToolDefinition[] | undefined;
   /** As of the last refresh. */
   tools: readonly KnownTool[] = [];
@@ -200,7 +202,7 @@ export class KnownTools {
     }
     this.tools = [...byId.values()];
     this.leftOut = leftOut;
-    this.#made = all;
+    this.#made = all.size === 0 ? NONE_MADE : all;
     return true;
   }
 

@@ -347,7 +347,8 @@ interface DenseAnswer {
 export class ToolSearch {
   readonly #offering: Offering;
   readonly #options: Pick<CatalogOptions, "usage" | "dense">;
-  readonly #index = new ToolIndex();
+  /** Made with the first server: many sessions have none. */
+  #made: ToolIndex | undefined;
   /** The tools of each server that are in the index. */
   readonly #indexed = new Map<string, readonly KnownTool[]>();
   /** What the embedder said about the last query, and about the last prompt: an explanation gives the same scores. */
@@ -357,6 +358,11 @@ export class ToolSearch {
   constructor(offering: Offering, options: CatalogOptions) {
     this.#offering = offering;
     this.#options = options;
+  }
+
+  get #index(): ToolIndex {
+    this.#made ??= new ToolIndex();
+    return this.#made;
   }
 
   /** Brings the index to where the sources and their modes are. Only servers whose lists changed cost anything. */

@@ -22,12 +22,12 @@ export function shaper(
   transformers: readonly ToolTransformer[],
 ): Shaper {
   const filter = nameFilter(settings);
-  const { prefix = "", tools = {} } = settings;
-  const shapes = new Map(Object.entries(tools));
+  const { prefix = "", tools } = settings;
+  const shapes = tools && new Map(Object.entries(tools));
   return (raw) => {
     const reason = filter(raw.name);
     if (reason !== undefined) return { kind: "filtered", reason };
-    const shape = shapes.get(raw.name);
+    const shape = shapes?.get(raw.name);
     const { arguments: pinned = NOTHING, defaults = NOTHING } = shape ?? {};
     const definition = shape || prefix !== "" ? configured(raw, shape ?? {}, prefix) : raw;
     const place = { source: source.name, origin: source.origin, ownName: raw.name };
