@@ -1,4 +1,5 @@
 // Tools that programs bring, over the wire of a real gateway in this process, over HTTP, and over stdio; and sessions by their label.
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { client, methods } from "@agentclientprotocol/sdk";
 import { createHttpStream } from "@agentclientprotocol/sdk/experimental/http-client";
@@ -367,6 +368,9 @@ scenario(
     await bot.request("session/load", open);
     await outside.request("session/load", open);
     expect((await bot.request("_tenon/session/set_tools", set)).result).toMatchObject({ rejected: [] });
+    const audit = readFileSync(join(house.stateDir, "gateway/audit.ndjson"), "utf8");
+    expect(audit.match(/"event":"tools.set".*"key":"evil"/gu)).toHaveLength(1);
+    expect(audit).toMatch(/"event":"denied".*set_tools/u);
     const turn = editor.say("call mcp__evil__add");
     const call = await bot.next(({ method }) => method === "_tenon/tool/call");
     const { toolCallId } = call.params ?? {};

@@ -16,6 +16,7 @@ import { SessionHost } from "../../src/session/index.js";
 import { SESSION_LIMITS } from "../../src/session/limits.js";
 import { echoTool, type FakeWorld, fakeWorld, spawnsServer } from "../../src/testing/index.js";
 import { scenario } from "../scenarios/scenario.js";
+import { testSource } from "../tool-source.js";
 
 const { extraTools: MAX } = SESSION_LIMITS;
 const SCHEMA = { type: "object", properties: { text: { type: "string" } } };
@@ -92,8 +93,13 @@ class House implements AsyncDisposable {
   readonly offered = new Set<string>();
   answer: PermissionAnswer = "always";
 
-  constructor(servers: readonly string[] = []) {
-    this.world = fakeWorld({ spawn: spawnsServer({ tools: [echoTool()] }) });
+  constructor(servers: readonly string[] = [], rules?: readonly object[]) {
+    const files = rules && { "/home/config.json": JSON.stringify({ permissions: { rules } }) };
+    this.world = fakeWorld({
+      spawn: spawnsServer({ tools: [echoTool()] }),
+      env: { HOME: "/home", TENON_HOME: "/home" },
+      ...(files && { files }),
+    });
     const model = modelOf(this.answers, this.offered);
     const client = { name: "t", version: "1" };
     this.host = new SessionHost({
@@ -103,6 +109,7 @@ class House implements AsyncDisposable {
       client,
       builtin: [],
       maxQueuedPrompts: 8,
+      ...(rules && { config: {} }),
     });
     this.session = this.host.createSession({
       cwd: "/project",
@@ -125,8 +132,9 @@ class House implements AsyncDisposable {
 
   /** A call by the model, answered by the program in this way. */
   async called(program: Program, answer: ExtraAnswer | undefined, name = "mcp__bot__echo"): Promise<string> {
+    await this.session.configured;
     const turn = this.session.prompt(`call ${name} {"text":"hi"}`);
-    await this.world.settle();
+    for (let round = 0; round < 20; round++) await this.world.advance(0);
     if (answer) program.last.answer(answer);
     await turn;
     return this.answers.at(-1) ?? "";
@@ -433,3 +441,30 @@ scenario(["G636"], "a call that has an intent and no outcome is not sent again b
 function handledTurn(turn: Promise<unknown>): void {
   turn.catch(() => undefined);
 }
+
+scenario(["G635"], "a rule that allows a server's tools is not for a program that takes its name", async () => {
+  await using house = new House([], [{ effect: "allow", server: "github" }]);
+  const bot = new Program(house.session, "a");
+  bot.set([ECHO], "replace", "github");
+  await house.called(bot, HELLO, "mcp__github__echo");
+  expect(house.asked).toHaveLength(1);
+  house.answer = "no";
+  await using named = new House([], [{ effect: "allow", server: "github", origin: ["extra"] }]);
+  const meant = new Program(named.session, "a");
+  meant.set([ECHO], "replace", "github");
+  await named.called(meant, HELLO, "mcp__github__echo");
+  expect(named.asked).toHaveLength(0);
+});
+
+scenario(["G634"], "what the embedder takes out is its own: tools of clients stay, under their names too", async () => {
+  await using house = new House();
+  const bot = new Program(house.session, "a");
+  bot.set([ECHO]);
+  const source = testSource("bot", ["mine"]);
+  house.session.tools.add(source);
+  expect(house.why("mcp__bot__echo")).toContain("replaces the one of a client");
+  house.session.tools.clear();
+  expect(house.why("mcp__bot__echo")).toContain("is offered");
+  house.session.tools.clear("bot");
+  expect(house.why("mcp__bot__echo")).toContain("is offered");
+});

@@ -47,6 +47,18 @@ scenario(
     expect(editor.text(sessionId)).toContain(
       'The tools of "program" are gone: the program "warehouse" left this session.',
     );
+    const example = spawn(agentNode(), [join(ROOT, "examples/extra-tools/main.mjs")], {
+      cwd: project.path,
+      env,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const [told] = await once(example.stdout, "data");
+    expect(String(told)).toBe(`session ${sessionId}: mcp__notes__note, mcp__notes__timer\n`);
+    await editor.prompt(sessionId, 'please keep a note with the text "milk"');
+    expect(editor.text(sessionId)).toContain("milk");
+    expect(JSON.stringify(editor.updates(sessionId))).toContain("notes / Keep a note");
+    example.kill("SIGINT");
+    expect(await once(example, "exit")).toEqual([0, null]);
     await editor.prompt(sessionId, "hello again");
     expect(await editor.end()).toMatchObject({ code: 0 });
     await runCommand(agentNode(), [TENON, "gateway", "stop", "--drain", "0"], { cwd: project.path, env });

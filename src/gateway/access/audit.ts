@@ -26,10 +26,12 @@ export type AuditEvent =
   | "logged_out"
   | "token.created"
   | "token.revoked"
-  | "question.answered";
+  | "question.answered"
+  /** A client brought tools that it runs itself; counted as what may not be made. */
+  | "tools.set";
 
 /** What clients can repeat at will: it must not push out who logged in and who answered what. */
-const COUNTED: ReadonlySet<AuditEvent> = new Set<AuditEvent>(["denied", "limited", "malformed"]);
+const COUNTED: ReadonlySet<AuditEvent> = new Set<AuditEvent>(["denied", "limited", "malformed", "tools.set"]);
 
 interface Repeated {
   readonly event: AuditEvent;

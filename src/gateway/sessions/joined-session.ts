@@ -218,7 +218,10 @@ export class JoinedSession implements SessionHandle, Member {
   /** Whatever its role is: its token says whether it may. The tools are this client's. */
   setTools(request: Parameters<Handle<"setTools">>[0]): ReturnType<Handle<"setTools">> {
     const { client, name } = this.#by;
-    return this.open.session.setTools(request, { client, name });
+    const answer = this.open.session.setTools(request, { client, name });
+    const { id: session, account } = this.open;
+    this.#sessions.audit.write("tools.set", { session, account, client, name, key: request.key });
+    return answer;
   }
 
   cancel(): void {

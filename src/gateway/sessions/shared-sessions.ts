@@ -134,6 +134,10 @@ export class SharedSessions implements AsyncDisposable {
     });
   }
 
+  get audit(): SharedSessionsOptions["audit"] {
+    return this.#options.audit;
+  }
+
   get isDraining(): boolean {
     return this.#isDraining;
   }

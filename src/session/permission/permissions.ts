@@ -54,6 +54,8 @@ export interface ServerFacts {
   readonly trustsResults?: boolean;
   /** Where it runs, if not in the session's directory: its relative paths begin there. */
   readonly cwd?: string;
+  /** It is no server: a client runs its tools, under a name of its choice. */
+  readonly isOfClient?: boolean;
 }
 
 type ServerOf = Pick<CatalogTool, "origin" | "source">;
@@ -287,11 +289,11 @@ export class Permissions {
     const { mode, mayBypass, rules } = this.#options.policy();
     const { origin, source: server } = tool;
     const { name, annotations } = raw;
-    const { trustsAnnotations = false, cwd } = this.#options.server?.({ origin, source: server }) ?? {};
+    const { trustsAnnotations = false, cwd, isOfClient } = this.#options.server?.({ origin, source: server }) ?? {};
     const { readOnly, openWorld } = hintsOf({ origin, annotations, trustsAnnotations });
     const paths = places ? await resolvePaths(rules, given, { ...places, ...defined({ toolCwd: cwd }) }) : NO_PATHS;
     const about = { origin, server, tool: name, annotations, trustsAnnotations, arguments: given, paths };
-    const ruled = decide({ ...about, mode, mayBypass, ...defined({ platform }) }, rules);
+    const ruled = decide({ ...about, mode, mayBypass, ...defined({ platform, isOfClient }) }, rules);
     const mayWrite = ruled.effect !== "deny" && !readOnly;
     const found = mayWrite ? await protects?.({ tool, arguments: given, ...defined({ cwd }) }) : undefined;
     const place = { cwd: cwd ?? places?.cwd ?? "/", home: places?.home };

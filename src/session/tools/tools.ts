@@ -278,8 +278,9 @@ export class SessionTools implements AsyncDisposable {
     return [...this.#servers.values()].map(({ source }) => source);
   }
 
-  /** Empty for tools that are no server's. */
+  /** Empty for tools that are neither a server's nor a client's own. */
   #factsOf({ origin, source }: Pick<CatalogTool, "origin" | "source">): ServerFacts {
+    if (origin === "extra" && this.extra.has(source)) return { isOfClient: true };
     const server = this.#servers.get(keyOf({ origin, name: source }));
     if (!server) return {};
     const { trustsAnnotations = false, trustsResults = false } = server.wanted;

@@ -509,7 +509,8 @@ const LAYER_NAMES: Readonly<Record<ToolOrigin, string>> = {
 export type NoticeSink = (level: "info" | "warning", text: string) => void;
 
 export function shadowText({ known: { source }, by }: Shadowed): string {
-  return `the server "${source.name}" of ${LAYER_NAMES[by.origin]} replaces the one of ${LAYER_NAMES[source.origin]}, whose tools are not used`;
+  const replaced = source.givesWay ? "a client, which runs it itself" : LAYER_NAMES[source.origin];
+  return `the server "${source.name}" of ${LAYER_NAMES[by.origin]} replaces the one of ${replaced}, whose tools are not used`;
 }
 
 const MAX_NAMES = 8;

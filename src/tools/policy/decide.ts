@@ -97,6 +97,8 @@ export interface PolicySubject extends HintedTool {
   readonly paths: PathTable;
   /** Whose shell reads commands; POSIX unless given. */
   readonly platform?: NodeJS.Platform;
+  /** A client runs it, under a name of the client's choice. */
+  readonly isOfClient?: boolean;
 }
 
 class OutOfSteps extends Error {}
@@ -141,7 +143,8 @@ class MatchMeter {
 /** One meter for all rules of a call. */
 function matchRule(rule: PolicyRule, subject: PolicySubject, meter: MatchMeter): Verdict {
   const { effect, origin } = rule;
-  const isMeant = origin ? origin.includes(subject.origin) : effect !== "allow" || subject.origin !== "project";
+  const isSelfNamed = subject.origin === "project" || subject.isOfClient === true;
+  const isMeant = origin ? origin.includes(subject.origin) : effect !== "allow" || !isSelfNamed;
   if (!isMeant) return "no";
   const { annotations: wanted } = rule;
   const hints = wanted && hintsOf(subject);
@@ -296,7 +299,7 @@ export interface PolicyRule {
   readonly server?: string;
   readonly tool?: string;
   /**
-   * Whose server it is. Unless given: any, except that `allow` is not for a project's servers, which could otherwise
+   * Whose server it is. Unless given: any, except that `allow` is not for a project's servers and a client's own tools, which could otherwise
    * take the name of one the user meant.
    */
   readonly origin?: readonly ToolOrigin[];
