@@ -64,6 +64,7 @@ scenario(
     await using _ = next;
     await world.advance(awaitClientMs * 3);
     expect([next.sessions.open(), next.opened]).toEqual([[], []]);
+    expect(next.sessions.stateOf("me", id)).toBe("waiting");
     const { session } = await (await next.access({}, WITH_KEY)).load({ ...REQUEST, id }, LOAD);
     expect(await prompted(session)).toMatchObject({ stopReason: "end_turn", turn: 1 });
     expect(next.opened).toMatchObject([{ env: { KEY: "canary-9c1" } }]);

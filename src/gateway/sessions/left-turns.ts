@@ -51,7 +51,7 @@ export class LeftTurns {
     return [...this.#held].filter((key) => key.startsWith(`${account} `)).map((key) => key.slice(account.length + 1));
   }
 
-  /** The session is closed before its turn went on. */
+  /** The session is not in memory, and its turn has not gone on. */
   hold(account: string, id: string): void {
     this.#held.add(`${account} ${id}`);
   }
@@ -80,7 +80,9 @@ export class LeftTurns {
   async continue(account: string, signal: AbortSignal): Promise<void> {
     const { world } = this.#options;
     const { continueWithinMs, awaitClientMs, awaitEnvironmentMs } = GATEWAY_LIMITS.sessions;
-    const unfinished = await this.#options.account(account).store.unfinished(world.now() - continueWithinMs);
+    const { store, open } = this.#options.account(account);
+    const unfinished = await store.unfinished(world.now() - continueWithinMs);
+    for (const { id, environment } of unfinished) if (environment && !open.has(id)) this.hold(account, id);
     const continueAfter = async (waitMs: number, isWithEnvironment: boolean) => {
       const some = unfinished.filter(({ environment }) => (environment !== undefined) === isWithEnvironment);
       if (some.length > 0) await sleep(world, waitMs, signal);
@@ -104,8 +106,12 @@ export class LeftTurns {
       if (known?.session.unfinished) return this.goOn(known);
       const problem = environment && (await this.problemIn({ cwd, stateDir }, environment.model));
       if (open.has(id)) return;
-      if (!problem) await this.#options.join({ id, cwd, additionalDirectories }, account);
-      else {
+      if (!problem) {
+        await this.#options.join({ id, cwd, additionalDirectories }, account);
+        // A client that came at the same moment may have opened it, and left the turn as it is.
+        const opened = open.get(id);
+        if (opened?.session.unfinished) this.goOn(opened);
+      } else {
         this.hold(account, id);
         log.warn("session.held", { session: id, account, reason: problem.message });
       }
