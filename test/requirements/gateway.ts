@@ -169,7 +169,7 @@ export const GATEWAY_REQUIREMENTS = [
   },
   {
     id: "G410",
-    text: "over TCP, stdio servers and private addresses of a client are refused with a reason, and its environment, files and terminals are not sent",
+    text: "over TCP, a gateway refuses stdio servers and private addresses of a client with a reason, and a translator sends it no environment, files and terminals",
   },
   { id: "G411", text: "tenon setup EDITOR --gateway configures the editor for sessions that outlive it" },
   { id: "G412", text: "the translator ends at once with its editor or on a signal, and leaves nothing behind" },

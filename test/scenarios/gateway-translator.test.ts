@@ -439,21 +439,25 @@ scenario(
       const files = { fs: { readTextFile: true, writeTextFile: true }, terminal: true, session: { notices: {} } };
       await using editor = await startTenon(home, { words: ["--gateway", url, "--token-file", tokenFile] });
       await editor.initialize({ clientCapabilities: files });
-      const { command, args } = scriptedServer({ tools: [echoTool()] });
-      const { sessionId } = await editor.newSession({
-        cwd: home.path,
-        mcpServers: [
-          { name: "program", command, args: [...args], env: [] },
-          { type: "http", name: "near", url: "http://127.0.0.1:1/mcp", headers: [] },
-        ],
-      });
+      const { sessionId } = await editor.newSession({ cwd: home.path, mcpServers: [] });
       expect(await editor.prompt(sessionId, ECHO)).toMatchObject({ stopReason: "end_turn" });
       expect(home.received("tools/call")).toBe(1);
-      const notices = editor
-        .updates(sessionId)
-        .flatMap((update) => (update.sessionUpdate === "notice" ? [update.title] : []));
-      expect(notices).toContainEqual(expect.stringMatching(/"program".*may not start programs/u));
-      expect(notices).toContainEqual(expect.stringMatching(/"near".*public https addresses only/u));
+      // A client that runs its servers itself: the gateway does not.
+      const { command, args } = scriptedServer({ tools: [echoTool()] });
+      const authorization = `Bearer ${readFileSync(tokenFile, "utf8")}`;
+      const bare = await WireClient.open(`${url}/acp`, { authorization });
+      await bare.initialize();
+      const mcpServers = [
+        { name: "program", command, args: [...args], env: [] },
+        { type: "http", name: "near", url: "http://127.0.0.1:1/mcp", headers: [] },
+      ];
+      const { result } = await bare.request("session/new", { cwd: home.path, mcpServers });
+      const { servers } = (await bare.request("_tenon/mcp/status", { sessionId: result?.["sessionId"] })).result ?? {};
+      const failed = (name: string, words: string) =>
+        expect.objectContaining({ name, state: "failed", error: expect.stringContaining(words) });
+      expect(servers).toContainEqual(failed("program", "may not start programs"));
+      expect(servers).toContainEqual(failed("near", "public https addresses only"));
+      await bare.close();
       // A token that is no more: the person hears it, and nothing waits for ever.
       const odd = await startTenon(home, { words: ["--gateway", url], env: { TENON_GATEWAY_TOKEN: "tng_odd" } });
       await odd.initialize();
