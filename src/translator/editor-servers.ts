@@ -79,6 +79,10 @@ export class EditorServers {
     this.#own?.rename(forkId(key), sessionId);
   }
 
+  forkFailed(key: number): void {
+    this.#own?.forget(forkId(key));
+  }
+
   forget(sessionId: string): void {
     this.#own?.forget(sessionId);
   }

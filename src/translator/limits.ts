@@ -27,6 +27,13 @@ export const TRANSLATOR_LIMITS = {
   replaceMs: 5_000,
   /** What an editor sent just before its end still reaches the gateway, for this long. */
   leaveMs: 2_500,
+  /**
+   * Progress and log lines of the editor's servers to a gateway on another machine, which counts them with the requests of the
+   * token: those beyond are dropped, so that the editor's own requests are not refused.
+   */
+  notices: { perSecond: 4, burst: 40 },
+  /** Reasons why a server of the editor cannot be used that are remembered, so that each is told once. */
+  toldReasons: 1_000,
   /** Of a configuration file that is searched for names of variables. */
   configMaxBytes: 1_048_576,
 } as const;

@@ -3,6 +3,7 @@ import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
 import { readClientServers } from "../acp/index.js";
 import { Scope } from "../base/async/scope.js";
+import type { EndGrace } from "../base/io/process.js";
 import { defined } from "../base/json/defined.js";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
@@ -18,6 +19,7 @@ import {
   type ServerSpec,
 } from "../mcp/index.js";
 import { configuredServer } from "../session/index.js";
+import { TRANSLATOR_LIMITS } from "./limits.js";
 import { ERRORS, failure, type Outcome } from "./messages.js";
 
 export interface OwnServersOptions {
@@ -41,6 +43,9 @@ export interface Directories {
   readonly directories: readonly string[];
 }
 
+/** Of no use later. */
+const MOMENTARY: ReadonlySet<string> = new Set(["notifications/progress", "notifications/message"]);
+
 const SERVER_GONE = -33_001;
 const NO_ANSWER = -33_002;
 
@@ -55,6 +60,7 @@ export class OwnServers implements AsyncDisposable {
   /** How the ids of this process begin: nobody else's are taken for its own. */
   readonly #prefix: string;
   readonly #told = new Set<string>();
+  #notices: { readonly left: number; readonly atMs: number };
   #count = 0;
   /** One change after the other. */
   #changing: Promise<unknown> = Promise.resolve();
@@ -65,6 +71,7 @@ export class OwnServers implements AsyncDisposable {
     this.#scope = new Scope(world.log);
     this.#pool = new ServerPool({ world });
     this.#held = new HeldCalls(world);
+    this.#notices = { left: TRANSLATOR_LIMITS.notices.burst, atMs: world.monotonicMs() };
     this.#prefix = `tenon-${Buffer.from(world.randomBytes(12)).toString("base64url")}-`;
   }
 
@@ -106,7 +113,19 @@ export class OwnServers implements AsyncDisposable {
     const { provider, problem = "" } = placed;
     if (!provider) return failure(NO_ANSWER, problem, "mcp.launch_refused");
     const inner = isJsonObject(params["params"]) ? params["params"] : {};
-    return toOutcome(await provider.request({ method, params: inner, signal, notify }));
+    const paced: typeof notify = (notice, about) => {
+      if (!MOMENTARY.has(notice) || this.#mayTell()) notify(notice, about);
+    };
+    return toOutcome(await provider.request({ method, params: inner, signal, notify: paced }));
+  }
+
+  #mayTell(): boolean {
+    const { perSecond, burst } = TRANSLATOR_LIMITS.notices;
+    const nowMs = this.#options.world.monotonicMs();
+    const { left, atMs } = this.#notices;
+    const room = Math.min(burst, left + ((nowMs - atMs) * perSecond) / 1_000);
+    this.#notices = { left: Math.max(0, room - 1), atMs: nowMs };
+    return room >= 1;
   }
 
   /** Nobody goes on with the calls that wait. */
@@ -117,7 +136,7 @@ export class OwnServers implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#inTurn(async () => {
       for (const sessionId of [...this.#placed.keys()]) {
-        for (const placed of this.#placed.get(sessionId)?.values() ?? []) this.#end(placed);
+        for (const placed of this.#placed.get(sessionId)?.values() ?? []) this.#end(placed, LIMITS.exitGrace);
       }
       this.#placed.clear();
     });
@@ -170,7 +189,12 @@ export class OwnServers implements AsyncDisposable {
       this.#count += 1;
       const serverId = `${this.#prefix}${this.#count}`;
       if (!wanted) {
-        this.#tell(sessionId, name, rejected?.reason ?? "the configuration of this machine does not allow it");
+        const { reason = "the configuration of this machine does not allow it" } = rejected ?? {};
+        this.#tell(
+          sessionId,
+          name,
+          `${reason}. Give full paths in its entry, so that it does not depend on the folder.`,
+        );
         const problem = "it may not be started on the client's machine, where the reason was told";
         opened.set(name, { serverId, problem });
         continue;
@@ -194,9 +218,9 @@ export class OwnServers implements AsyncDisposable {
     return opened;
   }
 
-  #end({ serverId, provider }: PlacedServer): void {
+  #end({ serverId, provider }: PlacedServer, grace?: EndGrace): void {
     this.#byId.delete(serverId);
-    if (provider) this.#scope.run("end a server", () => provider[Symbol.asyncDispose]());
+    if (provider) this.#scope.run("end a server", () => provider.close(grace));
   }
 
   /** Once for each reason. */
@@ -204,13 +228,11 @@ export class OwnServers implements AsyncDisposable {
     const words = `The server "${name}" of the editor, which runs on this machine, cannot be used: ${reason}`;
     const key = JSON.stringify([sessionId, words]);
     if (this.#told.has(key)) return;
-    if (this.#told.size >= LIMITS_TOLD) this.#told.clear();
+    if (this.#told.size >= TRANSLATOR_LIMITS.toldReasons) this.#told.clear();
     this.#told.add(key);
     this.#options.tell(sessionId, words);
   }
 }
-
-const LIMITS_TOLD = 1_000;
 
 /** A map from names to entries is what some clients pass on. */
 function entriesOf(raw: JsonValue | undefined): readonly JsonValue[] {

@@ -264,6 +264,7 @@ export class Translator {
   /** Once. */
   #answer(request: EditorRequest, outcome: Outcome): void {
     this.#requests.delete(request.key);
+    if (request.method === FORK && outcome.error) this.#servers.forkFailed(request.key);
     if (!request.isAnswered) this.#reply(request.editorId, outcome);
     request.isAnswered = true;
     this.#onSent();

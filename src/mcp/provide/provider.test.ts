@@ -110,7 +110,7 @@ class Stage implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.within(Promise.all([this.gateway.close(), this.provider[Symbol.asyncDispose]()]));
+    await this.within(Promise.all([this.gateway.close(), this.provider.close()]));
     if (this.held.count > 0) throw new Error("calls are held after the end");
   }
 }
@@ -304,7 +304,7 @@ test("requests that make no sense get an error that says so", async () => {
   expect(await ask("tools/call", {})).toMatchObject({ error: { code: -32_602, message: "tools/call needs a name" } });
   expect(await ask("tools/call", { name: "t", arguments: [] })).toMatchObject({ error: { code: -32_602 } });
   expect(await ask("ping")).toMatchObject({ kind: "result" });
-  await provider[Symbol.asyncDispose]();
+  await provider.close();
 });
 
 test("more requests at once than there may be are turned away", async () => {

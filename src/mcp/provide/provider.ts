@@ -1,6 +1,7 @@
 // The provider side of a server: answers the requests of a gateway that come over a channel, from a connection of any era.
 import { messageOf, TenonError } from "../../base/errors.js";
 import { unreachable } from "../../base/id.js";
+import type { EndGrace } from "../../base/io/process.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
@@ -57,7 +58,7 @@ const ASKING: Readonly<Record<string, string>> = {
 };
 const OFFERED = ["tools", "prompts", "resources", "completions", "logging"];
 
-export class ServerProvider implements AsyncDisposable {
+export class ServerProvider {
   readonly #options: ProviderOptions;
   readonly #connection: ServerConnection;
   readonly #subscriptions: Subscriptions;
@@ -94,11 +95,11 @@ export class ServerProvider implements AsyncDisposable {
     }
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  async close(grace?: EndGrace): Promise<void> {
     const { held, serverId } = this.#options;
     held.releaseAll("the server was closed", (about) => about.startsWith(`${serverId}\0`));
     for (const call of this.#calls) call.cancel("the server was closed");
-    await this.#connection.close();
+    await this.#connection.close(grace);
   }
 
   async #serve(request: ProvidedRequest): Promise<ProvidedAnswer> {
