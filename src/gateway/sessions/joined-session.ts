@@ -236,7 +236,7 @@ export class JoinedSession implements SessionHandle, Member {
   /** Work goes on. */
   leave(cause: "closed" | "lost" = "lost"): void {
     if (cause === "closed") this.open.session.dropTools(this.#by);
-    this.#attachment?.leave();
+    this.#attachment?.leave(cause);
     this.#attachment = undefined;
     this.#sessions.exit(this.open, this);
   }

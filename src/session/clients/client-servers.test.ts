@@ -31,7 +31,7 @@ class Client {
   readonly id: string;
   readonly asked: string[] = [];
   onCall: () => void = () => {};
-  #leave: () => void = () => {};
+  #leave: (cause?: "closed") => void = () => {};
 
   constructor(id: string) {
     this.id = id;
@@ -47,8 +47,8 @@ class Client {
     return this;
   }
 
-  leave(): void {
-    this.#leave();
+  leave(cause?: "closed"): void {
+    this.#leave(cause);
   }
 
   async #answer({ method, params }: ChannelRequest): Promise<ChannelAnswer> {
@@ -151,6 +151,18 @@ test("back within the grace it is asked again; later its servers have failed wit
   zed.join(session);
   await ready("zed");
   expect(await said("mcp__zed__who")).toContain("I am zed");
+});
+
+test("a client that closes the session is not waited for, and has its servers again when it opens it", async () => {
+  await using house = stage(["zed"]);
+  const { session, ready, state, until } = house;
+  const zed = new Client("zed").join(session);
+  await ready("zed");
+  zed.leave("closed");
+  await until(() => state("zed")?.state === "failed");
+  expect(state("zed")?.error).toContain("the client that has this server (name of zed) has closed the session");
+  zed.join(session);
+  await ready("zed");
 });
 
 test("a client that comes back before its old connection is found dead has its servers at once", async () => {

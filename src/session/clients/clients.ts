@@ -27,8 +27,8 @@ export interface JoinRequest {
 }
 
 export interface Attachment {
-  /** What it was asked stays open for the others. Work goes on. */
-  leave(): void;
+  /** What it was asked stays open for the others. Work goes on. One that closed the session is not waited for. */
+  leave(cause?: "closed" | "lost"): void;
 }
 
 /** A client that is attached, for people. */
@@ -51,6 +51,9 @@ type ClientFiles = NonNullable<SessionPorts["fs"]>;
 export const LOCAL: ClientName = { client: "local", name: "the client" };
 
 const UNABLE = { kind: "refused", message: "the client runs no tools" } as const;
+
+/** In the place of a time: it is not waited for. */
+const CLOSED = Number.NEGATIVE_INFINITY;
 
 const MODES = ["form", "url"] as const;
 
@@ -108,8 +111,8 @@ export class SessionClients {
   readonly #options: SessionClientsOptions;
   /** The earliest first. */
   readonly #clients = new Set<AttachedOne>();
-  /** Those that left, by id, the latest last: when, and what people call them. */
-  readonly #left = new Map<string, { readonly name: string; readonly atMs: number }>();
+  /** Those that left, by id, the latest last: what people call them, and until when they are waited for. */
+  readonly #left = new Map<string, { readonly name: string; readonly untilMs: number }>();
   /** Called with each client that joins. */
   readonly #arrivals = new Set<() => void>();
 
@@ -151,7 +154,7 @@ export class SessionClients {
     this.#left.delete(request.client.client);
     for (const arrived of this.#arrivals) arrived();
     this.#options.onClients(request.client.client);
-    return { leave: () => this.#leave(joined) };
+    return { leave: (cause = "lost") => this.#leave(joined, cause) };
   }
 
   /** The one client of a session without a gateway, in the place of an earlier one. */
@@ -254,15 +257,13 @@ export class SessionClients {
   #unreachable(client: string | undefined, wasSent: boolean): ChannelAnswer {
     if (client === undefined) return { kind: "failed", message: "no client is attached that has such servers" };
     const { awayMs } = SESSION_LIMITS.clients;
-    const { name, atMs } = this.#left.get(client) ?? {};
-    const returnsWithinMs = atMs === undefined ? 0 : Math.max(0, atMs + awayMs - this.#options.world.monotonicMs());
+    const { name, untilMs = 0 } = this.#left.get(client) ?? {};
     const who = `the client that has this server${name === undefined ? "" : ` (${name})`}`;
-    const seconds = awayMs / 1_000;
-    const message =
-      returnsWithinMs > 0
-        ? `${who} is gone; it is waited for ${seconds} s`
-        : `${who} left, and did not return within ${seconds} s`;
-    return { kind: "away", message, returnsWithinMs, wasSent };
+    const returnsWithinMs = Math.max(0, untilMs - this.#options.world.monotonicMs());
+    const seconds = `${awayMs / 1_000} s`;
+    const over = untilMs === CLOSED ? "has closed the session" : `left, and did not return within ${seconds}`;
+    const words = returnsWithinMs > 0 ? `is gone; it is waited for ${seconds}` : over;
+    return { kind: "away", message: `${who} ${words}`, returnsWithinMs, wasSent };
   }
 
   /** A session is given the servers of a client a moment before the client has joined it. */
@@ -285,16 +286,18 @@ export class SessionClients {
     }
   }
 
-  #remember({ client, name }: ClientName): void {
+  #remember({ client, name }: ClientName, cause: "closed" | "lost"): void {
     const [oldest] = this.#left.keys();
     if (oldest !== undefined && this.#left.size >= SESSION_LIMITS.clients.max) this.#left.delete(oldest);
     this.#left.delete(client);
-    this.#left.set(client, { name, atMs: this.#options.world.monotonicMs() });
+    const { awayMs } = SESSION_LIMITS.clients;
+    const untilMs = cause === "closed" ? CLOSED : this.#options.world.monotonicMs() + awayMs;
+    this.#left.set(client, { name, untilMs });
   }
 
-  #leave(one: AttachedOne): void {
+  #leave(one: AttachedOne, cause: "closed" | "lost" = "lost"): void {
     if (!this.#clients.delete(one)) return;
-    if (one.isShared && !this.#holder(one.client.client)) this.#remember(one.client);
+    if (one.isShared && !this.#holder(one.client.client)) this.#remember(one.client, cause);
     one.gone.abort(new DOMException(`${one.client.name} is gone`, "AbortError"));
     this.questions.left(one);
     this.#options.onClients();
