@@ -130,10 +130,12 @@ export class Answering {
       ...defined({ may }),
       tools: tools.controls,
       servers,
-      typedServer: (typed) => {
+      typedServer: async (typed) => {
         const { world, cwd } = session;
         const { allowHosts = [] } = this.#options.config() ?? {};
-        return typedServer(typed, { world, cwd, allowHosts, signal, isRemote: may?.isLocal === false });
+        const read = await typedServer(typed, { world, cwd, allowHosts, signal, isRemote: may?.isLocal === false });
+        if ("problem" in read && read.isRefused) may?.onDenied?.("/mcp add");
+        return read;
       },
       permissions: tools.permissions,
       grantServer: (server) => tools.grantServer(server),

@@ -207,11 +207,16 @@ scenario(["G561"], "what a client may not do has a line in the audit file, by it
   observer.cancel();
   expect(() => observer.questions.answer("q", "once", { client: "x", name: "x" })).toThrow("observer");
   await expect(said(observer, "hello")).rejects.toMatchObject({ code: "access.denied" });
+  // What no client of another machine may do, whatever its scopes are.
+  const all = { isLocal: false, tokenId: "t", name: "phone", scopes: new Set(["read", "prompt", "tools"] as const) };
+  const program = { kind: "stdio", name: "canary", command: "/bin/canary", args: [], env: {} } as const;
+  const { session: other } = await (await gateway.access(all)).create({ cwd: "/work", servers: [program] }, {});
+  await said(other, "/mcp add canary -- /bin/canary");
   const who = { event: "denied", account: "me", token: "t", name: "phone" };
   expect(gateway.written).toEqual(
     [
       ...["/mcp add", "/permissions allow", "set mode", "session/cancel"],
-      ...["observer: answer questions", "observer: send prompts"],
+      ...["observer: answer questions", "observer: send prompts", "mcpServers", "/mcp add"],
     ].map((method) => ({ ...who, method })),
   );
 });

@@ -78,8 +78,8 @@ function misused(message: string): TenonError {
   return new TenonError("usage.invalid", message, { hint: "" });
 }
 
-/** A server for a session, or in one sentence why it is none. */
-export type TypedServer = { readonly spec: ServerSpec } | { readonly problem: string };
+/** A server for a session, or in one sentence why it is none; `isRefused`: because of who typed it. */
+export type TypedServer = { readonly spec: ServerSpec } | { readonly problem: string; readonly isRefused?: true };
 
 interface TypedContext {
   readonly world: World;
@@ -116,9 +116,10 @@ async function specOf(line: string, context: TypedContext): Promise<TypedServer>
   const { world, cwd, allowHosts, signal, isRemote = false } = context;
   const { name, entry: written } = typedEntry(readLine(line));
   // Before anything is filled in: that may read files, and the person's secrets.
-  if (isRemote && !("url" in written)) return { problem: NO_PROGRAMS };
+  if (isRemote && !("url" in written)) return { problem: NO_PROGRAMS, isRefused: true };
   if (isRemote && textsOf(written).some(isReference)) {
-    return { problem: "a client of another machine may not use variables, files or secrets of this one" };
+    const problem = "a client of another machine may not use variables, files or secrets of this one";
+    return { problem, isRefused: true };
   }
   const badName = nameProblem(name);
   if (badName !== undefined) return { problem: badName };
@@ -131,7 +132,7 @@ async function specOf(line: string, context: TypedContext): Promise<TypedServer>
   const made = await toSpec({ name, place, definition }, rules, source);
   if (made.kind !== "ready") return { problem: made.reason };
   const refusal = isRemote ? remoteProblem(made.spec) : undefined;
-  if (refusal !== undefined) return { problem: refusal };
+  if (refusal !== undefined) return { problem: refusal, isRefused: true };
   world.trace?.hide(made.settings.secrets); // before it is recorded with them in it
   return { spec: isRemote && "url" in made.spec ? { ...made.spec, mustBePublic: true } : made.spec };
 }

@@ -35,7 +35,7 @@ export interface JoinedClient extends ClientName {
  */
 export function allowedServers<T extends Partial<GivenServers>>(
   given: T,
-  { client, may: { isLocal } }: Pick<JoinedClient, "client" | "may">,
+  { client, may: { isLocal, onDenied } }: Pick<JoinedClient, "client" | "may">,
 ): T {
   const refused: RejectedServer[] = [];
   const servers = (given.servers ?? []).flatMap((spec) => {
@@ -45,6 +45,7 @@ export function allowedServers<T extends Partial<GivenServers>>(
     refused.push({ name: spec.name, reason, origin: "client" });
     return [];
   });
+  if (refused.length > 0) onDenied?.("mcpServers");
   return { ...given, servers, ...defined({ rejected: isLocal ? undefined : [...(given.rejected ?? []), ...refused] }) };
 }
 
