@@ -1,5 +1,6 @@
 // A program as a client of a gateway: joins sessions, gives them tools, runs their calls, and comes back when a connection breaks.
 import { Cell } from "../base/async/cell.js";
+import { backoffDelayMs, sleep } from "../base/async/deadline.js";
 import { handled } from "../base/async/scope.js";
 import { type ErrorCode, isErrorCode, messageOf, TenonError } from "../base/errors.js";
 import { uuidV7 } from "../base/id.js";
@@ -66,6 +67,11 @@ interface ProgramOptions extends Pick<ConstructorParameters<typeof GatewayClient
   readonly name: string;
   readonly identity?: ClientIdentity;
 }
+
+/** Another attempt to join does not mend these. */
+const FINAL: ReadonlySet<ErrorCode> = new Set(["session.not_found", "session.invalid_request", "access.denied"]);
+/** Between two attempts to join a session that the gateway could not open: another process has it, or a limit is reached. */
+const RETRY = { firstMs: 500, maxMs: 10_000, factor: 2 };
 
 const TOOL_CALL = "_tenon/tool/call";
 const SET_TOOLS = "_tenon/session/set_tools";
@@ -237,15 +243,23 @@ export class GatewayProgram implements AsyncDisposable {
 
   /** Over this connection only: the next one does it anew. */
   async #rejoin({ id, cwd, keys, gone }: Joined, connection: Connection): Promise<void> {
+    const over = AbortSignal.any([connection.gone, this.#over.signal, gone.signal]);
     const ask = async (method: string, params: JsonObject) =>
-      resultOf(await connection.ask(this.#gateway.nextId(), method, params, this.#over.signal));
-    try {
-      await ask("session/resume", { sessionId: id, cwd, mcpServers: [] });
-      for (const [key, tools] of keys) await ask(SET_TOOLS, setRequest(id, key, tools));
-    } catch (error) {
-      if (connection.gone.aborted || this.#over.signal.aborted) return;
-      this.#sessions.delete(id);
-      gone.abort(error);
+      resultOf(await connection.ask(this.#gateway.nextId(), method, params, over));
+    for (let attempt = 0; !over.aborted; attempt++) {
+      try {
+        await ask("session/resume", { sessionId: id, cwd, mcpServers: [] });
+        for (const [key, tools] of keys) await ask(SET_TOOLS, setRequest(id, key, tools));
+        return;
+      } catch (error) {
+        if (over.aborted) return;
+        if (error instanceof TenonError && FINAL.has(error.code)) {
+          this.#sessions.delete(id);
+          gone.abort(error);
+          return;
+        }
+        await sleep(this.#world, backoffDelayMs(RETRY, attempt, this.#world.random()), over).catch(() => undefined);
+      }
     }
   }
 

@@ -126,8 +126,8 @@ export type SourceState =
   /** It starts for the first time; `doing` says what goes on, for people and models. */
   | { readonly kind: "connecting"; readonly doing?: string }
   | { readonly kind: "ready" }
-  /** Broken, and being brought back. */
-  | { readonly kind: "broken"; readonly reason: string }
+  /** Broken, and being brought back; `isAwaited`: by nobody here, the reason says who has to. */
+  | { readonly kind: "broken"; readonly reason: string; readonly isAwaited?: boolean }
   | { readonly kind: "failed"; readonly reason: string }
   | { readonly kind: "closed" };
 

@@ -212,7 +212,7 @@ scenario(
 
 scenario(
   ["G630"],
-  "the same by a token with the scopes read and tools, over WebSocket and over Streamable HTTP, and for the one client of stdio",
+  "the same by a token with the scopes read and tools, over WebSocket and over Streamable HTTP",
   async () => {
     await using house = await House.open();
     const editor = await house.editor();
@@ -274,7 +274,7 @@ scenario(["G630"], "over stdio the editor itself may bring tools", async () => {
 
 scenario(
   ["G633", "G638"],
-  "a gateway that ends and comes back has the tools of a program that stays; the same client has what was approved",
+  "a gateway that ends and comes back has the tools of a program that stays; with its identity a program is the same client",
   async () => {
     await using house = await House.open();
     const editor = await house.editor();
@@ -299,6 +299,40 @@ scenario(
     await back.request("session/delete", { sessionId: session.id });
     await expect(same.join({ id: session.id })).rejects.toMatchObject({ code: "session.not_found" });
     await back.close();
+  },
+);
+
+scenario(
+  ["G638"],
+  "what the helper cannot do is named: no gateway, no token, an address in the clear, a session that is gone",
+  async () => {
+    await using house = await House.open();
+    const { world } = house;
+    const url = house.url.replace("127.0.0.1", "box.example");
+    await expect(connectGateway({ name: "p", url, world })).rejects.toThrow(
+      "ws:// sends the token and the conversation",
+    );
+    await expect(connectGateway({ name: "p", url: "http://x", world })).rejects.toThrow("url takes an address");
+    await expect(connectGateway({ name: "p", url: house.url, token: "tng_wrong", world })).rejects.toMatchObject({
+      code: "gateway.unreachable",
+      message: expect.stringContaining("401"),
+    });
+    const web = await house.wire();
+    const cwd = house.home.path;
+    await using program = await connectGateway({ name: "p", world });
+    await expect(program.join({ id: "none" })).rejects.toMatchObject({ code: "session.not_found" });
+    const session = await program.join({ label: "l", cwd });
+    await expect(session.setTools({ add }, "__proto__")).rejects.toMatchObject({ code: "session.invalid_request" });
+    const gone = new Promise<unknown>((resolve) => {
+      session.gone.addEventListener("abort", () => resolve(session.gone.reason), { once: true });
+    });
+    await web.request("session/delete", { sessionId: session.id });
+    await web.close();
+    await house.stop();
+    await expect(connectGateway({ name: "p", world })).rejects.toMatchObject({ code: "gateway.unreachable" });
+    await house.start();
+    expect(await gone).toMatchObject({ code: "session.not_found" });
+    await expect(session.setTools({ add })).rejects.toMatchObject({ code: "session.not_found" });
   },
 );
 

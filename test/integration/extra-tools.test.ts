@@ -276,7 +276,9 @@ scenario(
     bot.leave();
     await under;
     expect(house.answers.at(-1)).toContain("the connection of its program ended; whether it took effect is unknown");
-    expect(house.why("mcp__bot__echo")).toContain('its program \\"program a\\" is not connected'.replaceAll("\\", ""));
+    expect(house.why("mcp__bot__echo")).toContain(
+      '; its program "program a" is not connected, and has 60 s to come back, and a call waits for it',
+    );
     // It comes back in time, and a call that waited is sent.
     const waiting = house.session.prompt('call mcp__bot__echo {"text":"hi"}');
     await house.world.advance(MAX.graceMs - 1_000);

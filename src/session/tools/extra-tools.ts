@@ -189,7 +189,7 @@ export class ExtraTools implements Disposable {
     if (set.grace) return;
     const seconds = MAX.graceMs / 1_000;
     const reason = `its program ${quoted(set)} is not connected, and has ${seconds} s to come back`;
-    set.source.state.set({ kind: "broken", reason });
+    set.source.state.set({ kind: "broken", reason, isAwaited: true });
     set.grace = this.#options.world.after(MAX.graceMs, () => {
       this.#drop(set, `the program ${quoted(set)} left, and did not come back within ${seconds} s`);
     });

@@ -217,6 +217,7 @@ const READY: SourceState = { kind: "ready" };
 /** An offered tool may still fail: the state of its server belongs to the answer. */
 function serverWords(state: SourceState = READY): string {
   const reason = "reason" in state ? state.reason : "";
+  if (state.kind === "broken" && state.isAwaited) return `; ${reason}, and a call waits for it`;
   const words: Readonly<Record<SourceState["kind"], string>> = {
     ready: "",
     connecting: "; its server is still connecting, and a call waits for it",
@@ -281,7 +282,13 @@ function whyServer(name: string, { source, tools }: KnownTools): WhyAnswer | und
       ? { kind: "ambiguous", text: `${server} is ready.`, candidates }
       : { kind: "unknown", text: `${server} is ready and has no such tool.`, candidates: candidates.slice(0, 20) },
     connecting: { kind: "server_connecting", text: `${server} is still connecting: its tools join once it is ready.` },
-    broken: { kind: "server_failed", text: `${server} broke and is being restarted: ${reason}.` },
+    broken: {
+      kind: "server_failed",
+      text:
+        "isAwaited" in state
+          ? `${server} cannot be called now: ${reason}.`
+          : `${server} broke and is being restarted: ${reason}.`,
+    },
     failed: { kind: "server_failed", text: `${server} failed: ${reason}.` },
     closed: { kind: "server_failed", text: `${server} is closed.` },
   };
