@@ -48,8 +48,9 @@ async function prepared(place: DocsPlace, line: ShellLine): Promise<string> {
   if (/^tenon mcp (?:lock$|diff)/u.test(command)) await place.run("tenon mcp lock github"); // so that there is a lock
   const token = /^tenon gateway token revoke (\S+)/u.exec(command)?.[1];
   if (token !== undefined) await place.run(`tenon gateway token create ${token}`);
-  const isOfGateway = command === "tenon gateway status" && (await place.run(command)).code !== 0;
-  if (isOfGateway) await place.serve("tenon gateway run"); // so that there is one
+  const isOfGateway = /^tenon gateway (?:status$|pair)/u.test(command);
+  const isMissing = isOfGateway && (await place.run("tenon gateway status")).code !== 0;
+  if (isMissing) await place.serve("tenon gateway run"); // so that there is one
   // Nobody opens the page: waiting for somebody is what it is for.
   return await withRecords(place, command.includes("--no-browser") ? `${command} --timeout 1` : command);
 }
@@ -57,11 +58,11 @@ async function prepared(place: DocsPlace, line: ShellLine): Promise<string> {
 /** Sessions and recordings that examples name are made first; their ids are of the day. */
 async function withRecords(place: DocsPlace, command: string): Promise<string> {
   const recording = /\b([\w.-]+\.ndjson)\b/u.exec(command)?.[1];
-  if (command.startsWith("tenon replay") && recording !== undefined) {
+  if (/^tenon (?:replay|trace)\b/u.test(command) && recording !== undefined) {
     await place.run(`tenon chat -p "/help" --trace ${recording}`);
     return command;
   }
-  if (!/^tenon (?:sessions (?:show|export|delete)|attach)/u.test(command)) return command;
+  if (!/^tenon (?:sessions (?:show|export|delete)|attach|inspect)/u.test(command)) return command;
   await place.run('tenon chat -p "what tools are there?"');
   const listed = await place.run("tenon sessions list --all --json");
   const id = /[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]{21}/u.exec(listed.stdout)?.[0] ?? "none";

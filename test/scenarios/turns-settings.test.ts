@@ -290,7 +290,8 @@ scenario(["N803"], "whatever of Tenon's own is on the wire is in the page about 
   const methods = metaIn(agentCapabilities)["methods"];
   expect(methods).toEqual([
     ...["_tenon/mcp/status", "_tenon/session/set_mcp_servers"],
-    ...["_tenon/session/view", "_tenon/session/records", "_tenon/session/tools", "_tenon/question/answer"],
+    ...["_tenon/session/view", "_tenon/session/records", "_tenon/session/tools", "_tenon/session/set_tools"],
+    "_tenon/question/answer",
   ]);
   await client.request("_tenon/mcp/status", { sessionId });
   await client.request("_tenon/session/set_mcp_servers", { sessionId, mcpServers: [server] });
