@@ -330,6 +330,42 @@ scenario(
 );
 
 scenario(
+  ["G669"],
+  "a call by a person is there after a restart; one that was waiting when the gateway stopped was not made, and the session goes on",
+  async () => {
+    await using house = await House.open();
+    const record = join(house.home.path, "received.ndjson");
+    const server = scriptedAcpServer("loud", { ...SHOUTER, recordFile: record });
+    const client = await house.local();
+    const sessionId = await newSession(client, house, [server]);
+    const call = { sessionId, name: "mcp__loud__shout", arguments: { text: "hi" } };
+    const calling = client.request("_tenon/session/call_tool", call);
+    const { id, params } = await client.next(({ method }) => method === "session/request_permission");
+    const outcome = { outcome: "selected", optionId: listIn(params ?? {}, "options")[0]?.["optionId"] };
+    client.web.send(JSON.stringify({ jsonrpc: "2.0", id, result: { outcome } }));
+    expect((await calling).result).toMatchObject({ isError: false });
+    const second = client.request("_tenon/session/call_tool", call).catch(() => undefined);
+    await client.next((frame) => frame.method === "session/request_permission" && frame.id !== id);
+    await house.stop();
+    await second;
+    await house.start();
+    const later = await house.local();
+    await ask(later, "session/load", { sessionId, cwd: house.work, mcpServers: [] });
+    const shown = later.received.filter(({ params: update }) => JSON.stringify(update ?? {}).includes("tool_call"));
+    expect(JSON.stringify(shown)).toContain('"toolCallId":"1-1"');
+    await ask(later, "session/prompt", { sessionId, prompt: [{ type: "text", text: "go on" }] });
+    const sent = readFileSync(record, "utf8").split("\n");
+    expect(sent.filter((line) => line.includes("tools/call"))).toHaveLength(1);
+    const records = listIn(await ask(later, "_tenon/session/records", { sessionId }), "records");
+    const outcomes = records.filter(({ kind }) => kind === "outcome").map(({ outcome: end }) => end);
+    expect(outcomes[0]).toMatchObject({ kind: "done" });
+    const ends = records.filter(({ kind }) => kind === "end" || kind === "error").map(({ turn }) => turn);
+    expect(ends).toEqual([1, 2, 3]);
+  },
+  { platform: "linux" },
+);
+
+scenario(
   ["G672"],
   "the methods of the page: each with each scope, and with the session of another account",
   async () => {

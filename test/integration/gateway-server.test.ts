@@ -1,6 +1,7 @@
 // The server of a gateway with a small agent behind it: both transports, access, limits, and what is left behind.
 import { generateKeyPairSync } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { request as httpsRequest } from "node:https";
 import { join } from "node:path";
 import { agent, client, methods } from "@agentclientprotocol/sdk";
 import { createHttpStream } from "@agentclientprotocol/sdk/experimental/http-client";
@@ -164,7 +165,7 @@ scenario(["G301", "G311"], "health is open, everything else needs a token", asyn
 });
 
 scenario(
-  ["G310", "G300"],
+  ["G310", "G300", "G661"],
   "a gateway listens with TLS, and not at all where its certificate, its socket or its port are not in order",
   async () => {
     using home = new TemporaryFolder();
@@ -192,6 +193,21 @@ scenario(
     const client = await WireClient.open(`wss://127.0.0.1:${port}/acp`, { authorization: `Bearer ${token}` });
     expect((await client.initialize()).result).toMatchObject({ protocolVersion: 1 });
     await client.close();
+    const origin = `https://127.0.0.1:${port}`;
+    const cookies = await new Promise((resolve, reject) => {
+      const headers = { origin, "content-type": "application/json" };
+      const where = { host: "127.0.0.1", port, path: "/login", method: "POST", rejectUnauthorized: false, headers };
+      httpsRequest(where, (response) => resolve(response.resume().headers["set-cookie"]))
+        .once("error", reject)
+        .end(JSON.stringify({ token }));
+    });
+    expect(cookies).toEqual([
+      expect.stringMatching(/^__Host-tenon=tnd_[\w-]+; Path=\/; HttpOnly; SameSite=Strict;.*; Secure$/u),
+    ]);
+    const [cookie = ""] = String(cookies).split(";");
+    const page = await WireClient.open(`wss://127.0.0.1:${port}/acp`, { cookie, origin });
+    expect((await page.initialize()).result).toMatchObject({ protocolVersion: 1 });
+    await page.close();
     const plain = await dial({ host: "127.0.0.1", port });
     plain.write("GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
     expect(await untilEnd(plain)).not.toContain("ok");

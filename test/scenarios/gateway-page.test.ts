@@ -130,6 +130,12 @@ scenario(
     expect((await paired(link)).status).toBe(401);
     const index = await send({ host: "127.0.0.1", port: link.port }, { path: "/" });
     expect(String(index.headers["content-security-policy"])).toContain("default-src 'none'");
+    const files = [...index.body.matchAll(/"(\/assets\/[^"]+)"/gu)].map(([, path = ""]) => path);
+    expect(files.length).toBeGreaterThan(1);
+    for (const path of files) {
+      const { status, headers } = await send({ host: "127.0.0.1", port: link.port }, { path });
+      expect([status, headers["cache-control"]], path).toEqual([200, expect.stringContaining("immutable")]);
+    }
     const list = await home.tenon(["gateway", "token", "list"]);
     expect(list.stdout).toMatch(/my phone .*read,approve.*device/u);
     expect((await home.tenon(["gateway", "token", "revoke", "my phone"])).code).toBe(0);

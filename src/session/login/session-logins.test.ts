@@ -311,3 +311,21 @@ describe("/mcp login", () => {
     expect(await logins.login("local", talk([]), NEVER)).toMatchObject({ reason: expect.stringMatching(/no log-in/u) });
   });
 });
+
+describe("for a client that opens the page itself", () => {
+  it("the page is given at once, whatever the client shows, and the log-in ends when the person is back", async () => {
+    await using stage = await Stage.open();
+    const page = await stage.logins.page("web");
+    expect(page).toMatchObject({ url: expect.stringContaining("/authorize?") });
+    expect(stage.asked).toEqual([]);
+    await stage.browse("url" in page ? page.url : "");
+    await stage.until("ready");
+  });
+
+  it("there is a reason where there is no page", async () => {
+    await using stage = await Stage.open();
+    expect(await stage.logins.page("none")).toEqual({ reason: 'this session has no connected server "none"' });
+    const pages = await Promise.all([stage.logins.page("web"), stage.logins.page("web")]); // the later one counts
+    expect(pages).toEqual([{ reason: "begun anew" }, { url: expect.stringContaining("/authorize?") }]);
+  });
+});

@@ -23,6 +23,28 @@ test("offered tools say by what: always, added, chosen by a prompt", async () =>
   expect(catalog.why("tenon_search_tools").text).toContain("it is Tenon's own");
 });
 
+test("all tools at once have the same reasons, those that are left out too; a trial search loads nothing", async () => {
+  const catalog = new SessionCatalog();
+  catalog.add(testSource("a", ["always", "dropped"]), { deny: ["dropped"] });
+  catalog.add(testSource("m", ["by_hand"]), { include: "manual" });
+  catalog.add(testSource("s", ["count_words"]), { include: "search" });
+  const found = await catalog.search({ query: "count words", isTrial: true }, signal);
+  expect(found).toMatchObject({ tools: [{ tool: { id: "mcp__s__count_words" }, score: expect.any(Number) }] });
+  const all = catalog.inspect().all();
+  expect(all.map(({ name, server, kind }) => [name, server, kind])).toEqual([
+    ["mcp__a__always", "a", "offered"],
+    ["dropped", "a", "filtered"],
+    ["mcp__m__by_hand", "m", "manual"],
+    ["mcp__s__count_words", "s", "behind_search"],
+    ["tenon_search_tools", "tenon", "offered"],
+    ["tenon_call_tool", "tenon", "offered"],
+    ...all.slice(6).map(({ name, server, kind }) => [name, server, kind]),
+  ]);
+  for (const { name, reason, tool } of all) if (tool) expect(catalog.why(name).text).toBe(reason);
+  await catalog.search({ query: "count words" }, signal);
+  expect(catalog.why("count_words").kind).toBe("loaded");
+});
+
 test("an offered tool whose server is down says that too", () => {
   const catalog = new SessionCatalog();
   const source = testSource("a", ["t"]);
