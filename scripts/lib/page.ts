@@ -47,13 +47,16 @@ export async function bundlePage(root: string, outDir: string): Promise<string[]
   const iconName = `icon-${createHash("sha256").update(icon).digest("hex").slice(0, 8)}.svg`;
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, iconName), icon);
+  const chunks = staticImports(metafile, script);
+  const preloads = chunks.map((path) => `<link rel="modulepreload" href="/assets/${basename(path)}" />`).join("\n    ");
   const html = readFileSync(join(root, "src/page/index.html"), "utf8")
+    .replace("<!-- PRELOADS -->", preloads)
     .replace("ICON", iconName)
     .replace("STYLE", basename(style))
     .replace("SCRIPT", basename(script));
   writeFileSync(join(folder, "index.html"), html);
   writeFileSync(join(folder, "THIRD-PARTY-LICENSES.txt"), licenceTexts(root, metafile));
-  const first = [script, style, ...staticImports(metafile, script)].map((path) => readFileSync(join(root, path)));
+  const first = [script, style, ...chunks].map((path) => readFileSync(join(root, path)));
   const bytes = [...first, Buffer.from(html)].reduce((sum, file) => sum + gzipSync(file).length, 0);
   if (bytes > FIRST_MAX_BYTES)
     throw new Error(`the page loads ${bytes} bytes first, and ${FIRST_MAX_BYTES} is the most`);

@@ -10,6 +10,8 @@ import { parse } from "./wire/json.js";
 import "./style.css";
 
 const IDENTITY = "tenon.client";
+/** Who was logged in last: the page connects at once, and asks only where the gateway refuses. No secret. */
+const PERSON = "tenon.person";
 
 /** Undefined: nobody is logged in. */
 async function whoAmI(): Promise<Person | undefined> {
@@ -46,7 +48,11 @@ const app = new App({
   now: () => Date.now(),
   schedule: (run) => (document.hidden ? setTimeout(run, 50) : requestAnimationFrame(run)),
   identity: { get: () => sessionStorage.getItem(IDENTITY), set: (value) => sessionStorage.setItem(IDENTITY, value) },
-  isKnown: async () => (await whoAmI()) !== undefined,
+  isKnown: async () => {
+    const isKnown = (await whoAmI()) !== undefined;
+    if (!isKnown) localStorage.removeItem(PERSON);
+    return isKnown;
+  },
 });
 
 const hash = signal(location.hash);
@@ -56,6 +62,7 @@ const isAsked = signal(false);
 
 function enter(person: Person | undefined): void {
   if (person) {
+    localStorage.setItem(PERSON, JSON.stringify(person));
     app.problem.value = undefined;
     app.logIn(person);
   }
@@ -65,6 +72,7 @@ function enter(person: Person | undefined): void {
 async function logOut(): Promise<void> {
   await fetch("/logout", { method: "POST", credentials: "same-origin" });
   sessionStorage.removeItem(IDENTITY);
+  localStorage.removeItem(PERSON);
   app.logOut();
 }
 
@@ -107,7 +115,8 @@ function start(): void {
       return undefined;
     });
     show();
-    enter(paired ?? (await whoAmI()));
+    const remembered = localStorage.getItem(PERSON);
+    enter(paired ?? (remembered === null ? await whoAmI() : personOf(parse(remembered))));
   };
   begin().catch((error: unknown) => {
     isAsked.value = true;

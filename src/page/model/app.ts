@@ -57,6 +57,7 @@ export class App {
   );
   readonly client: GatewayClient;
   readonly #browser: Browser;
+  #early: JsonObject[] | undefined;
 
   constructor(browser: Browser) {
     this.#browser = browser;
@@ -149,12 +150,13 @@ export class App {
   }
 
   async #online(): Promise<void> {
-    const { sessions } = await this.request("_tenon/gateway/watch").then((answer) => ({
-      sessions: objectsAt(answer, "sessions"),
-    }));
-    await this.#list();
+    this.#early = []; // changes that overtake the list belong on top of it
+    const [watched, rows] = await Promise.all([this.request("_tenon/gateway/watch"), this.#list()]);
     batch(() => {
-      for (const change of sessions) this.#onChange(change);
+      this.rows.value = rows;
+      for (const change of objectsAt(watched, "sessions")) this.#onChange(change);
+      for (const change of this.#early ?? []) this.#onChange(change, this.now);
+      this.#early = undefined;
       this.isListed.value = true;
     });
     const session = this.current.value;
@@ -162,7 +164,7 @@ export class App {
   }
 
   /** All stored sessions, the newest first, as far as a person would scroll. */
-  async #list(): Promise<void> {
+  async #list(): Promise<ReadonlyMap<string, SessionRow>> {
     const rows = new Map<string, SessionRow>();
     let cursor: string | undefined;
     for (let page = 0; page < LISTED_PAGES; page++) {
@@ -174,12 +176,14 @@ export class App {
       cursor = textAt(answer, "nextCursor");
       if (cursor === undefined) break;
     }
-    this.rows.value = rows;
+    return rows;
   }
 
   #onNotification(method: string, params: JsonObject): void {
-    if (method === "_tenon/gateway/changed") this.#onChange(params, this.now);
-    else if (method === "session/update" && params["sessionId"] === this.current.value?.id)
+    if (method === "_tenon/gateway/changed") {
+      if (this.#early) this.#early.push(params);
+      else this.#onChange(params, this.now);
+    } else if (method === "session/update" && params["sessionId"] === this.current.value?.id)
       this.current.value?.onUpdate(params);
   }
 
