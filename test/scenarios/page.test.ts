@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { expect } from "vitest";
-import { echoTool, type ToolScript } from "../../src/testing/index.js";
+import type { ToolScript } from "../../src/testing/index.js";
 import { cleanEnv, startTenon } from "./agent.js";
 import { DESK, PageStage, PHONE, picture } from "./page/stage.js";
 import { agentNode, TENON } from "./peers.js";
@@ -13,7 +13,18 @@ import { scenario } from "./scenario.js";
 const NEEDS = { needs: ["chromium"], timeoutMs: 60_000 } as const;
 
 /** Asks for a permission before the call is made. */
-const ECHO = "please echo for the record";
+const CREATE = 'create_issue titled "Checkout fails in Safari" with high priority';
+
+const CREATE_ISSUE: ToolScript = {
+  name: "create_issue",
+  description: "Creates an issue in the tracker",
+  inputSchema: {
+    type: "object",
+    properties: { title: { type: "string" }, priority: { type: "string", enum: ["low", "high"] } },
+    required: ["title"],
+  },
+  reply: { kind: "text", text: "Issue 412 was created." },
+};
 
 const HOSTILE = [
   "<script>globalThis.canary = 1</script><img src=x onerror='globalThis.canary = 2'>",
@@ -48,24 +59,28 @@ scenario(
   ["G690", "G691", "G692", "G694", "G698", "G700"],
   "a phone answers a question of a session that an editor and a laptop follow; a reload and a killed gateway lose nothing",
   async () => {
-    await using stage = await PageStage.start([echoTool(), FORECAST]);
+    await using stage = await PageStage.start([CREATE_ISSUE, FORECAST]);
+    await stage.decorate();
     const sessionId = await stage.newSession("shop");
-    const turn = stage.prompt(sessionId, ECHO);
+    const turn = stage.prompt(sessionId, CREATE);
     await stage.asked();
     const laptop = await stage.open(DESK, { name: "laptop" });
     expect(laptop.url()).not.toContain("pair");
-    await laptop.getByRole("link", { name: /please echo/u }).waitFor();
-    await laptop.locator(".people", { hasText: "editor" }).waitFor();
-    expect(await words(laptop, ".row")).toMatch(/please echo for the record.*shop.*1 question/su);
-    await laptop.getByRole("link", { name: /please echo/u }).click();
-    await laptop.locator(".tool", { hasText: "s / echo" }).waitFor();
+    await laptop.getByRole("link", { name: /create_issue/u }).waitFor();
+    await laptop.locator(".people", { hasText: "editor" }).first().waitFor();
+    expect(await words(laptop, ".row")).toMatch(/create_issue titled.*shop.*1 question/su);
+    await picture(laptop, "sessions");
+    await laptop.getByRole("link", { name: /create_issue/u }).click();
+    await laptop.locator(".tool", { hasText: "tracker / create_issue" }).waitFor();
 
     // Thumb-sized, whole arguments, nothing beyond the edge; one press answers for everybody.
     const phone = await stage.open(PHONE, { name: "phone" });
     await phone.getByRole("link", { name: /Approvals/u }).click();
     const question = phone.locator(".question-card");
     await question.waitFor();
-    expect(await question.textContent()).toMatch(/s \/ echo.*text.*the record.*Allow once/su);
+    expect(await question.textContent()).toMatch(
+      /tracker \/ create_issue.*title.*Checkout fails in Safari.*high.*Allow once/su,
+    );
     const allow = question.getByRole("button", { name: "Allow once" });
     expect((await allow.boundingBox())?.height).toBeGreaterThanOrEqual(44);
     await picture(phone, "approvals");
@@ -76,10 +91,11 @@ scenario(
     await laptop.getByText("allowed once by phone").waitFor();
     await laptop.locator(".tool", { hasText: "done" }).waitFor();
     await laptop.locator(".tool-head").click();
-    expect(await words(laptop, ".tool-body")).toContain("the record");
+    await picture(laptop, "session");
+    expect(await words(laptop, ".tool-body")).toContain("Issue 412 was created.");
 
     // A prompt of the page; reloaded while its question is open.
-    await laptop.getByLabel("Message").fill(ECHO);
+    await laptop.getByLabel("Message").fill(CREATE);
     await laptop.getByRole("button", { name: "Send" }).click();
     await laptop.locator(".question-card").waitFor();
     await laptop.reload();
@@ -97,7 +113,7 @@ scenario(
     expect(await laptop.locator(".item.agent").allTextContents()).toSatisfy(isWithoutRepeat);
 
     // By keyboard: the first press selects, the second answers.
-    await laptop.getByLabel("Message").fill(ECHO);
+    await laptop.getByLabel("Message").fill(CREATE);
     await laptop.keyboard.press("Enter");
     await laptop.keyboard.press("Escape");
     await laptop.locator(".question-card button[data-deny]:enabled").waitFor();
@@ -120,7 +136,7 @@ scenario(
   ["G693", "G694", "G695", "G696", "G700"],
   "hostile output stays text in every view; tools are searched and called; the waterfall has arguments and results",
   async () => {
-    await using stage = await PageStage.start([echoTool(), FORECAST]);
+    await using stage = await PageStage.start([CREATE_ISSUE, FORECAST]);
     const sessionId = await stage.newSession("garden");
     const page = await stage.open(DESK, { name: "laptop", sessionId });
     const base = page.url().replace(/#.*$/u, "");
@@ -135,7 +151,7 @@ scenario(
     expect(shown).toContain("<script>globalThis.canary = 1</script>");
 
     await page.goto(`${base}#/session/${sessionId}/calls`);
-    await page.locator(".span-row", { hasText: "s / forecast" }).click();
+    await page.locator(".span-row", { hasText: "tracker / forecast" }).click();
     expect(await words(page, ".span-detail")).toMatch(/"town": "Berlin".*globalThis\.canary = 1/su);
     await page.locator(".swatch.question").first().waitFor();
     await picture(page, "waterfall");
@@ -154,7 +170,7 @@ scenario(
     expect(await words(page, ".tool-result")).toContain("globalThis.canary = 1");
 
     await page.goto(`${base}#/session/${sessionId}/servers`);
-    await page.locator(".server", { hasText: "ready" }).waitFor();
+    await page.locator(".server-card", { hasText: "ready" }).waitFor();
     for (const view of [
       "sessions",
       "approvals",
@@ -186,15 +202,15 @@ scenario(
   ["G697", "G698", "G701"],
   "a session that another process has is shown from its journal; a reader is offered nothing more; a code is good once",
   async () => {
-    await using stage = await PageStage.start([echoTool()]);
+    await using stage = await PageStage.start([CREATE_ISSUE]);
     const editor = await startTenon(stage.home, { permissions: "allow" });
     await editor.initialize();
     const { sessionId } = await editor.newSession({ cwd: stage.home.path });
-    await editor.prompt(sessionId, ECHO);
+    await editor.prompt(sessionId, CREATE);
     const page = await stage.open(DESK, { name: "laptop", sessionId });
     await page.getByText("This session rests.").waitFor();
     await page.locator(".tool .badge.ok", { hasText: "done" }).waitFor();
-    expect(await words(page, ".item.user")).toContain(ECHO);
+    expect(await words(page, ".item.user")).toContain(CREATE);
     await page.getByRole("button", { name: "Open it" }).click();
     await page.getByText(/Shown from its journal: .*process/u).waitFor();
     await picture(page, "journal");

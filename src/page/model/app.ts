@@ -49,6 +49,8 @@ export class App {
   readonly rows = signal<ReadonlyMap<string, SessionRow>>(new Map());
   /** The first list has arrived. */
   readonly isListed = signal(false);
+  /** What is shown is as the gateway has it now: after a break its questions may be others. */
+  readonly isCurrent = signal(false);
   readonly problem = signal<string | undefined>(undefined);
   readonly current = signal<OpenSession | undefined>(undefined);
   /** Of every session, the oldest first. */
@@ -144,6 +146,7 @@ export class App {
   #onState(state: LinkState, introduction: Introduction | undefined): void {
     batch(() => {
       this.link.value = state;
+      this.isCurrent.value = false;
       if (introduction) this.introduction.value = introduction;
     });
     if (state.kind === "online") this.run(this.#online());
@@ -158,6 +161,7 @@ export class App {
       for (const change of this.#early ?? []) this.#onChange(change, this.now);
       this.#early = undefined;
       this.isListed.value = true;
+      this.isCurrent.value = true;
     });
     const session = this.current.value;
     if (session) await session.online();

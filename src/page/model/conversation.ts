@@ -91,6 +91,8 @@ export class Conversation {
       case "plan":
         return this.#plan(objectsAt(update, "entries"));
       case "notice":
+        // That a server is ready is shown with the servers.
+        if (textAt(update, "severity") === "info" && tenonMeta(update)["mcp"] !== undefined) return;
         return this.#notice(
           textAt(update, "severity") ?? "info",
           textAt(update, "title") ?? "",

@@ -106,7 +106,7 @@ export function QuestionCard({ app, question, place, showsSession }: QuestionPro
     );
   };
   const row = app.rows.value.get(question.sessionId);
-  const isOff = !isSettled.value || isSent.value || !app.may("approve") || app.link.value.kind !== "online";
+  const isOff = !isSettled.value || isSent.value || !app.may("approve") || !app.isCurrent.value;
   return (
     <article
       class="card question-card"

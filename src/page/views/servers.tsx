@@ -59,7 +59,7 @@ function Server({ app, session, server, reload }: ServerProps) {
   const lines = textsAt(server, "stderr");
   const [error, hint, note] = ["error", "hint", "note"].map((field) => textAt(server, field));
   return (
-    <article class="card server" data-row tabIndex={-1} aria-label={name}>
+    <article class="card server-card" data-row tabIndex={-1} aria-label={name}>
       <header class="server-head">
         <h2>{name}</h2>
         <Badge state={textAt(server, "state") ?? "unknown"} />

@@ -175,7 +175,7 @@ function Card({ card }: { readonly card: ToolCard }) {
   return (
     <div class={`item tool ${status}`} data-call={card.id}>
       <button type="button" class="tool-head" aria-expanded={open} onClick={() => (isOpen.value = !open)}>
-        <span class="tool-kind">{toolKind}</span>
+        {toolKind !== "other" && <span class="tool-kind">{toolKind}</span>}
         <span class="tool-title">{title}</span>
         <Badge state={status} label={status === "completed" ? "done" : status} />
       </button>

@@ -42,14 +42,14 @@ test("a turn has its model calls, its tool calls and the time a person took, eac
   expect(first).toMatchObject({ title: "weather?", startMs: 1_000, endMs: 3_010 });
   expect(first?.spans.map(({ kind, label, startMs, endMs, status }) => [kind, label, startMs, endMs, status])).toEqual([
     ["model", "model", 1_000, 1_400, "done"],
-    ["tool", "s / weather", 2_430, 2_930, "done"],
     ["question", "question: permission", 1_420, 2_420, "done"],
+    ["tool", "s / weather", 2_430, 2_930, "done"],
     ["model", "model", 2_930, 3_000, "done"],
   ]);
   expect(first?.spans.map(({ output, note }) => [output, note])).toEqual([
     ["Looking.\n→ s__weather", "10 tokens in, 5 out"],
-    ["rain", undefined],
     ["once", "answered by phone"],
+    ["rain", undefined],
     ["It rains.", "20 tokens in, 7 out"],
   ]);
   expect(second?.spans).toMatchObject([{ kind: "tool", label: "made_up", startMs: 9_100, status: "pending" }]);

@@ -46,7 +46,7 @@ interface OpenGroup {
 export function spansOfRecords(records: readonly JsonObject[], blobs: Blobs): readonly SpanGroup[] {
   const reader = new RecordReader(blobs);
   for (const record of records) reader.read(record);
-  return reader.groups;
+  return reader.groups.map((group) => ({ ...group, spans: group.spans.toSorted((a, b) => a.startMs - b.startMs) }));
 }
 
 class RecordReader {

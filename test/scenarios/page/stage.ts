@@ -42,7 +42,7 @@ export class PageStage implements AsyncDisposable {
   static async start(tools: readonly ToolScript[]): Promise<PageStage> {
     const home = new TemporaryFolder();
     const { command, args, env } = scriptedServer({ tools });
-    const mcpServers = tools.length === 0 ? {} : { s: { command, args, env } };
+    const mcpServers = tools.length === 0 ? {} : { tracker: { command, args, env } };
     writeFileSync(join(home.path, "config.json"), JSON.stringify({ mcpServers }));
     const browser = await launch();
     try {
@@ -92,6 +92,19 @@ export class PageStage implements AsyncDisposable {
   /** As the editor: resolves with the end of the turn. */
   async prompt(sessionId: string, text: string): Promise<Answer> {
     return await this.ask("session/prompt", { sessionId, prompt: [{ type: "text", text }] });
+  }
+
+  /** For pictures: more sessions, as a day has them. */
+  async decorate(): Promise<void> {
+    if (PICTURES === undefined) return;
+    const prompts = [
+      ["notes", "what tools are there?"],
+      ["blog", "list the folder ."],
+      ["garden", "find the files named *.md"],
+    ] as const;
+    for (const [folder, text] of prompts) {
+      await this.prompt(await this.newSession(folder), text);
+    }
   }
 
   /** A browser of its own, let in by a pairing code. */
@@ -160,8 +173,16 @@ async function launch(): Promise<Browser> {
   return await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
 }
 
+const PICTURES = process.env["TENON_SCREENSHOTS"];
+/** The folders of a test are no folders of a person. */
+const WITHOUT_FOLDERS = `{
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replace(/\\/\\S*tenon-scenario-[^/]+/, "~/src");
+}`;
+
 /** A picture for the documents, where one is asked for. */
 export async function picture(page: Page, name: string): Promise<void> {
-  const folder = process.env["TENON_SCREENSHOTS"];
-  if (folder !== undefined) await page.screenshot({ path: join(folder, `${name}.png`) });
+  if (PICTURES === undefined) return;
+  await page.evaluate(WITHOUT_FOLDERS);
+  await page.screenshot({ path: join(PICTURES, `${name}.png`) });
 }
