@@ -33,7 +33,7 @@ export const GATEWAY: Group = {
         ),
         "idle-exit": text("TIME", "end when there was no client and no work for so long: 30m"),
         drain: text("TIME", "how long running turns get when it is stopped; 30s unless given"),
-        local: flag("the unix socket only"),
+        local: flag("the unix socket only, and loopback once tenon inspect asks for the page"),
         json: JSON_OPTION,
       },
       examples: {

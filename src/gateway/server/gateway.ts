@@ -129,7 +129,13 @@ class GatewayServer implements Gateway {
       onRefused: (reason, remote) => this.#guard.refuse(reason, remote),
     });
     const { pageFolder } = options;
-    this.#page = new PageRoutes({ world, access, guard: this.#guard, ...defined({ pageFolder }) });
+    this.#page = new PageRoutes({
+      world,
+      access,
+      guard: this.#guard,
+      budgets: this.#budgets,
+      ...defined({ pageFolder }),
+    });
     access.tokens.onGone((tokenId) => this.#closeToken(tokenId, "the token was revoked"));
   }
 

@@ -244,6 +244,27 @@ describe("a log-in by token", () => {
     }));
 });
 
+test("log-ins by one token are bounded as its requests are, and a failure is an answer", () =>
+  inPlace(async ({ post, token, access, world }) => {
+    const given = await token();
+    const statuses = [];
+    for (let count = 0; count <= GATEWAY_LIMITS.requests.burst; count++)
+      statuses.push((await post("/login", { token: given })).status);
+    expect(statuses.indexOf(429)).toBe(GATEWAY_LIMITS.requests.burst);
+    await world.advance(60_000);
+    const { file } = access.tokens;
+    const change = file.change.bind(file);
+    file.change = () => Promise.reject(new Error("ENOSPC"));
+    const full = await post("/login", { token: given });
+    expect([full.status, full.json()["error"]]).toMatchObject([503, { code: "unavailable" }]);
+    file.change = change;
+    const cookie = cookieIn(await post("/login", { token: given }));
+    file.revoke = () => Promise.reject(new Error("ENOSPC"));
+    const failed = await post("/logout", {}, { cookie });
+    expect([failed.status, failed.json()["error"]]).toMatchObject([500, { code: "internal" }]);
+    expect(world.logEntries.map(({ event }) => event)).toContain("gateway.page_failed");
+  }));
+
 describe("pairing", () => {
   test("lets one browser in, once, as a device of its own", () =>
     inPlace(async ({ post, send, code, access, audit }) => {

@@ -14,11 +14,14 @@ import { GATEWAY_LIMITS } from "../limits.js";
 import type { PageUser } from "../protocol.js";
 import { readBody } from "./http-clients.js";
 import { type PageFile, readPageFiles } from "./page-files.js";
+import type { RequestBudgets } from "./requests.js";
 
 export interface PageRoutesOptions {
   readonly world: World;
   readonly access: { readonly tokens: LiveTokens; readonly audit: AuditLog; readonly codes: PairingCodes };
   readonly guard: Guard;
+  /** A log-in is written to the disk: it counts as a request of its token. */
+  readonly budgets: Pick<RequestBudgets, "take">;
   readonly pageFolder?: string;
 }
 
@@ -59,7 +62,18 @@ export class PageRoutes {
     await this.#pageFiles();
   }
 
-  async answer(request: IncomingMessage, response: ServerResponse, { path, entrance }: Place): Promise<void> {
+  /** Never rejects: a browser that is not answered would wait. */
+  async answer(request: IncomingMessage, response: ServerResponse, place: Place): Promise<void> {
+    try {
+      await this.#answer(request, response, place);
+    } catch (error) {
+      this.#options.world.log.error("gateway.page_failed", { path: place.path, error: messageOf(error) });
+      if (response.headersSent) response.destroy();
+      else answerJson(response, 500, problem("internal", "The gateway failed at this. Its log says more."));
+    }
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse, { path, entrance }: Place): Promise<void> {
     const isForm = FORMS.includes(path);
     const { guard } = this.#options;
     const methods = isForm ? ["POST"] : ["GET", ...(path === "/me" ? [] : ["HEAD"])];
@@ -150,6 +164,11 @@ export class PageRoutes {
     if (typeof verdict === "string") {
       const words = "This token is not known here, has expired or was revoked.";
       return refuse(to.response, guard.refuse(`${verdict}_token`, addressOf(request)), words);
+    }
+    const waitMs = this.#options.budgets.take(verdict);
+    if (waitMs > 0) {
+      const retry = { "retry-after": String(Math.ceil(waitMs / 1_000)) };
+      return answerJson(to.response, 429, problem("limited", "This token was used too often: wait a moment."), retry);
     }
     const { account, scopes, name, tokenId, expiresAt } = verdict;
     const leftMs = expiresAt === undefined ? undefined : expiresAt - this.#options.world.now();

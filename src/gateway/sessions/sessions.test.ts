@@ -14,11 +14,15 @@ test("a session without clients and work rests after ten minutes, and is opened 
   await said(session, "hello");
   await world.advance(GATEWAY_LIMITS.sessions.restMs * 2);
   expect(sessions.stateOf("me", session.id)).toBe("idle");
+  const changes: object[] = [];
+  const { signal } = new AbortController();
+  await access.shared.methods["_tenon/gateway/watch"]?.({}, (_, change) => changes.push(change), signal);
   await access.leave(session);
   await world.advance(GATEWAY_LIMITS.sessions.restMs - 1_000);
   expect(sessions.find("me", session.id)).toBeDefined();
   await world.advance(2_000);
   expect(sessions.stateOf("me", session.id)).toBe("resting");
+  expect(changes.at(-1)).toMatchObject({ sessionId: session.id, state: "resting", title: "hello", clients: [] });
   expect(await access.statusOf(session.id)).toBe("saved");
   // Two clients at once get the same one.
   const request = { ...REQUEST, id: session.id };

@@ -538,6 +538,8 @@ export class SharedSessions implements AsyncDisposable {
       open.runtime.release();
       this.#checkIdle();
     }
+    const { account, id, session, title } = open;
+    if (!this.#isDraining && !isLeft) this.#changed({ account, id, session, ...defined({ title }) });
   }
 
   #checkIdle(): void {
