@@ -32,6 +32,8 @@ export const TRANSLATOR_LIMITS = {
    * token: those beyond are dropped, so that the editor's own requests are not refused.
    */
   notices: { perSecond: 4, burst: 40 },
+  /** Finding out whether the name of a server leads to a private address; if that takes longer the gateway tries it. */
+  lookupMs: 2_000,
   /** Reasons why a server of the editor cannot be used that are remembered, so that each is told once. */
   toldReasons: 1_000,
   /** Of a configuration file that is searched for names of variables. */

@@ -13,7 +13,11 @@ function stage() {
   const behaviour = {
     tools: [echoTool(), { name: "loud", steps: storm, reply: { kind: "text", text: "x" } }],
   } as const;
-  const world = fakeWorld({ env: { HOME: "/home" }, spawn: spawnsServer(behaviour) });
+  const world = fakeWorld({
+    env: { HOME: "/home" },
+    spawn: spawnsServer(behaviour),
+    hosts: { "inside.example": ["10.0.0.1"] },
+  });
   const told: string[] = [];
   const own = new OwnServers({ world, tell: (_session, words) => told.push(words) });
   const place = async (entries: JsonValue, about = ABOUT) => {
@@ -38,14 +42,16 @@ test("programs and private addresses are rewritten, public ones and the editor's
   const headers = [{ name: "authorization", value: "canary" }];
   const near = { type: "http", name: "near", url: "http://192.168.1.5/canary", headers };
   const far = { type: "http", name: "far", url: "https://example.com/mcp", headers: [] };
+  const inside = { type: "http", name: "inside", url: "https://inside.example/canary", headers };
   const editor = { type: "acp", name: "editor", serverId: "its-own" };
   const meta = { _meta: { tenon: { include: "search", required: true, cwd: "/canary", other: "canary" } } };
   const odd = { name: "odd", command: "", env: [{ name: "A", value: "canary" }] };
-  const placed = await place([{ ...PROGRAM, ...meta }, near, far, editor, odd, 7]);
+  const placed = await place([{ ...PROGRAM, ...meta }, near, inside, far, editor, odd, 7]);
   const id = expect.stringMatching(/^tenon-/u);
   expect(placed).toEqual([
     { type: "acp", name: "p", serverId: id, _meta: { tenon: { include: "search", required: true } } },
     { type: "acp", name: "near", serverId: id },
+    { type: "acp", name: "inside", serverId: id },
     far,
     editor,
     { name: "odd" },
@@ -55,7 +61,7 @@ test("programs and private addresses are rewritten, public ones and the editor's
   expect(own.isOwn({ serverId: placed[0]?.["serverId"] ?? "" })).toBe(true);
   expect(own.isOwn({ serverId: "its-own" })).toBe(false);
   expect(own.isOwn({ serverId: 5 })).toBe(false);
-  expect(await place([{ ...PROGRAM, ...meta }, near, far, editor, odd, 7])).toEqual(placed);
+  expect(await place([{ ...PROGRAM, ...meta }, near, inside, far, editor, odd, 7])).toEqual(placed);
   // Anything that decides what is run makes it another server; so does another session.
   const changed = await place([{ ...PROGRAM, args: ["other"] }]);
   expect(changed[0]?.["serverId"]).not.toBe(placed[0]?.["serverId"]);

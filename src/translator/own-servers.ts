@@ -2,7 +2,9 @@
 import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
 import { readClientServers } from "../acp/index.js";
+import { orAborted } from "../base/async/deadline.js";
 import { Scope } from "../base/async/scope.js";
+import { isPrivateAddress } from "../base/io/net-policy.js";
 import type { EndGrace } from "../base/io/process.js";
 import { defined } from "../base/json/defined.js";
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
@@ -151,7 +153,9 @@ export class OwnServers implements AsyncDisposable {
   }
 
   async #place({ sessionId, directories }: Directories, mcpServers: JsonValue | undefined): Promise<JsonValue> {
-    const entries = entriesOf(mcpServers).map((entry) => ({ entry, ...readEntry(entry) }));
+    const { world } = this.#options;
+    const read = async (entry: JsonValue) => ({ entry, ...(await readEntry(entry, world)) });
+    const entries = await Promise.all(entriesOf(mcpServers).map(read));
     const before = this.#placed.get(sessionId) ?? new Map<string, PlacedServer>();
     const specs = new Map(entries.flatMap(({ spec }) => (spec ? [[spec.name, spec] as const] : [])));
     const keyOf = (spec: ServerSpec) => canonicalJson(JSON.parse(JSON.stringify([spec, directories])));
@@ -241,12 +245,21 @@ function entriesOf(raw: JsonValue | undefined): readonly JsonValue[] {
 }
 
 /** `spec`: it must run here. `isUseless`: the gateway is to say what is wrong with it. */
-function readEntry(entry: JsonValue): { readonly spec?: ServerSpec; readonly isUseless: boolean } {
-  const {
-    servers: [spec],
-  } = readClientServers([entry]);
+async function readEntry(
+  entry: JsonValue,
+  world: World,
+): Promise<{ readonly spec?: ServerSpec; readonly isUseless: boolean }> {
+  const [spec] = readClientServers([entry]).servers;
   if (!spec) return { isUseless: true };
-  return { isUseless: false, ...defined({ spec: remoteProblem(spec) === undefined ? undefined : spec }) };
+  const isOwn = remoteProblem(spec) !== undefined || ("url" in spec && (await isPrivateName(spec.url, world)));
+  return { isUseless: false, ...defined({ spec: isOwn ? spec : undefined }) };
+}
+
+/** As this machine resolves it. What it does not know the gateway may. */
+async function isPrivateName(url: string, world: World): Promise<boolean> {
+  using deadline = world.deadline(TRANSLATOR_LIMITS.lookupMs);
+  const found = await orAborted(world.lookup(new URL(url).hostname), deadline.signal).catch(() => []);
+  return found.length > 0 && found.every(({ address }) => isPrivateAddress(address));
 }
 
 /** With how its tools are to be treated, and without anything of what is run. */

@@ -6,6 +6,7 @@ import type { JsonObject } from "../base/json/json.js";
 import { WebSocketRefusal } from "../base/ports/web-socket.js";
 import { fakeWorld } from "../testing/index.js";
 import { TRANSLATOR_LIMITS } from "./limits.js";
+import { OwnServers } from "./own-servers.js";
 import { Translator, type TranslatorOptions } from "./translator.js";
 
 const INITIALIZE = {
@@ -589,6 +590,64 @@ test("whatever the editor sends: nothing throws, and every request is answered o
     }),
     { numRuns: 300 },
   );
+});
+
+/** With a gateway on another machine: what the editor hands over runs here. */
+function remoteStage(options: Omit<ScriptedGatewayOptions, "world"> = {}, load?: TranslatorOptions["ownServers"]) {
+  const own: NonNullable<TranslatorOptions["ownServers"]> = async (tell) => new OwnServers({ world: run.world, tell });
+  const run = stage(options, { isLocal: false, ownServers: load ?? own });
+  return run;
+}
+
+test("servers that the editor hands over have one id at the gateway, whatever breaks when, and nothing else is sent of them", async () => {
+  const faults = fc.array(fc.tuple(fc.nat(8), fc.constantFrom<Fault>("lose", "cut", "twice")), { maxLength: 5 });
+  await fc.assert(
+    fc.asyncProperty(faults, async (plan) => {
+      const left = [...plan];
+      let count = 0;
+      const fault = (): Fault => {
+        const [next] = left;
+        if (!next || count++ < next[0]) return "deliver";
+        left.shift();
+        count = 0;
+        return next[1];
+      };
+      const { translator, gateway, newSession, prompt, answerTo, world } = remoteStage({ fault });
+      translator.run();
+      const session = await newSession();
+      expect((await answerTo(prompt(session))).result).toMatchObject({ stopReason: "end_turn" });
+      const sent = gateway.received.flatMap(({ params }) => ("mcpServers" in params ? [params.mcpServers] : []));
+      const ids = sent.map((servers) => JSON.stringify(servers));
+      expect(new Set(ids).size).toBe(1);
+      expect(sent[0]).toEqual([{ type: "acp", name: "s", serverId: expect.stringMatching(/^tenon-/u) }]);
+      const [connection] = gateway.connections;
+      const [{ serverId }]: [{ serverId: string }] = JSON.parse(ids[0] ?? "");
+      const answers: unknown[] = [];
+      const isCalm = left.length === 0;
+      const message = { serverId, requestId: "1", method: "ping" };
+      connection?.request("mcp/message", message, (answer) => answers.push(answer));
+      // One of the editor's own goes to the editor.
+      connection?.request("mcp/message", { ...message, serverId: "its-own" }, () => {});
+      await world.advance(10);
+      if (isCalm && connection) expect(answers).toEqual([{ result: { resultType: "complete" } }]);
+      await translator.close();
+      expect(world.clock.pendingTimers).toBe(0);
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test("where they cannot be run at all the session opens without them, and the person is told", async () => {
+  const fail = () => Promise.reject(new Error("the file is not there"));
+  const { translator, gateway, newSession, notices, ask, answerTo } = remoteStage({}, fail);
+  translator.run();
+  const sessionId = await newSession();
+  expect(gateway.received.at(-1)?.params).toMatchObject({ mcpServers: [] });
+  expect(notices()).toEqual(["The servers of the editor cannot be started on this machine: the file is not there"]);
+  const mcpServers = [{ name: "s", command: "secret-program" }];
+  await answerTo(ask("_tenon/session/set_mcp_servers", { sessionId, mcpServers }));
+  expect(JSON.stringify(gateway.received)).not.toContain("secret-program");
+  await translator.close();
 });
 
 /** Notifications and answers; anything else is refused. */

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, vi } from "vitest";
-import { isJsonObject, type JsonObject } from "../../src/base/json/json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json/json.js";
 import type { WebSocketLink } from "../../src/base/ports/web-socket.js";
 import { loadGateway, loadGatewayServer } from "../../src/gateway/index.js";
 import { createRuntime, type Model, nodeWorld } from "../../src/index.js";
@@ -358,6 +358,48 @@ scenario(
     expect(editor.shows("canary-program")).toBe(true);
     expect(editor.shows("./own.sh")).toBe(true);
     for (const canary of ["canary-program", "canary-of-env", "own.sh"]) expect(house.stored).not.toContain(canary);
+  },
+);
+
+scenario(
+  ["G611"],
+  "a gateway that asks or answers nonsense gets an error, and the call that waits goes on",
+  async () => {
+    using laptop = new TemporaryFolder();
+    const world = nodeWorld({ env: cleanEnv(laptop.path), log: QUIET });
+    await using own = await ownServers(world)(() => {});
+    const about = { sessionId: "s", directories: [laptop.path] };
+    const placed = await own.place(about, JSON.parse(JSON.stringify([handed("s", ERAS.legacy)])));
+    const [entry] = Array.isArray(placed) ? placed.filter(isJsonObject) : [];
+    const serverId = entry?.["serverId"] ?? "";
+    const ask = async (method: string, params: JsonObject = {}) => {
+      const message = { serverId, requestId: "1", method, params };
+      const outcome = await own.request(message, { signal: new AbortController().signal, notify: () => {} });
+      return isJsonObject(outcome.result) ? outcome.result : { failed: outcome.error?.code ?? 0 };
+    };
+    const capabilities = { "io.modelcontextprotocol/clientCapabilities": { elicitation: { form: {} } } };
+    expect(await ask("server/discover", { _meta: capabilities })).toMatchObject({ result: { resultType: "complete" } });
+    const { result: first } = await ask("tools/call", { name: "ask", arguments: {} });
+    const { requestState, inputRequests } = isJsonObject(first) ? first : {};
+    const [key = ""] = Object.keys(isJsonObject(inputRequests) ? inputRequests : {});
+    const goOn = async (state: JsonValue, inputResponses: JsonValue, name = "ask") =>
+      await ask("tools/call", { name, arguments: {}, requestState: state, inputResponses });
+    const refused = (words: string) => ({ error: { code: -32_602, message: expect.stringContaining(words) } });
+    const state = requestState ?? null;
+    expect(await goOn("guessed", {})).toMatchObject(refused("no call waits under this requestState"));
+    expect(await goOn(state, {}, "echo")).toMatchObject(refused("no call waits under this requestState"));
+    expect(await goOn(state, {})).toMatchObject(refused("is missing"));
+    expect(await goOn(state, { [key]: { action: "perhaps" } })).toMatchObject(refused('"perhaps"'));
+    expect(await ask("tools/call", { arguments: {} })).toMatchObject(refused("needs a name"));
+    expect(await ask("initialize")).toMatchObject({ error: { code: -32_601 } });
+    const right = { [key]: { action: "accept", content: { name: "Ada" } } };
+    expect(JSON.stringify(await goOn(state, right))).toContain("Ada");
+    expect(await goOn(state, right)).toMatchObject(refused("it is over"));
+    // Nobody goes on with a call that waits over a connection that is gone.
+    const { result: second } = await ask("tools/call", { name: "ask", arguments: {} });
+    own.disconnected();
+    const gone = isJsonObject(second) ? (second["requestState"] ?? null) : null;
+    expect(await goOn(gone, right)).toMatchObject(refused("no call waits"));
   },
 );
 

@@ -360,6 +360,14 @@ export const GATEWAY_REQUIREMENTS = [
     id: "G608",
     text: "a server that cannot or may not be started there is failed for the session, and the person is told the reason on their own machine",
   },
+  {
+    id: "G610",
+    text: "the ids of servers are those of one client: the same id of another client is another server, and no client answers for another",
+  },
+  {
+    id: "G611",
+    text: "answers that make no sense, a requestState that nobody knows or of another call, and requests that there are not get an error that says what is wrong; the call that waits is not lost",
+  },
   { id: "G609", text: "such servers follow the session: they are changed, copied and ended with it" },
   // G660 to G689: the page, its server half.
   {

@@ -1,7 +1,7 @@
 // A gateway on another host, as it is installed: the editor's programs stay with the editor, and the session has their tools.
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ClientApp, methods } from "@agentclientprotocol/sdk";
 import { expect, vi } from "vitest";
@@ -45,6 +45,7 @@ class OtherHost implements AsyncDisposable {
   readonly url: string;
   readonly #cable = `tn${process.pid % 100_000}`;
   readonly #gateway: ChildProcess;
+  readonly #here: string;
   #output = "";
 
   constructor() {
@@ -58,9 +59,7 @@ class OtherHost implements AsyncDisposable {
     for (const stream of [this.#gateway.stdout, this.#gateway.stderr]) {
       stream?.on("data", (chunk: Buffer) => (this.#output += chunk.toString()));
     }
-    ip("link", "add", this.#cable, "type", "veth", "peer", "name", `${this.#cable}x`, "netns", `${this.pid}`);
-    ip("addr", "add", `${here}/30`, "dev", this.#cable);
-    ip("link", "set", this.#cable, "up");
+    this.#here = `${here}/30`;
   }
 
   /** Of the gateway: what made the namespace has become it. */
@@ -68,9 +67,14 @@ class OtherHost implements AsyncDisposable {
     return this.#gateway.pid ?? 0;
   }
 
-  async listens(): Promise<this> {
+  async listens(): Promise<void> {
+    // Not before the process has left our own namespace: both ends would be in that.
+    const namespace = (process: string) => readlinkSync(`/proc/${process}/ns/net`);
+    await vi.waitFor(() => expect(namespace(`${this.pid}`)).not.toBe(namespace("self")), { timeout: 20_000 });
+    ip("link", "add", this.#cable, "type", "veth", "peer", "name", `${this.#cable}x`, "netns", `${this.pid}`);
+    ip("addr", "add", this.#here, "dev", this.#cable);
+    ip("link", "set", this.#cable, "up");
     await vi.waitFor(() => expectWords(this.#output, ":4711"), { timeout: 20_000, interval: 50 });
-    return this;
   }
 
   async token(folder: TemporaryFolder): Promise<string> {
@@ -168,7 +172,8 @@ scenario(
   "a gateway on another host: the editor's programs run in the translator's process tree only, and end with it",
   async () => {
     using laptop = new TemporaryFolder();
-    await using host = await new OtherHost().listens();
+    await using host = new OtherHost();
+    await host.listens();
     const tokenFile = await host.token(laptop);
     const words = ["--gateway", host.url, "--insecure", "--token-file", tokenFile];
     const extend = (app: ClientApp) =>

@@ -66,6 +66,8 @@ export class ServerProvider {
   readonly #calls = new Set<ProvidedCall>();
   /** The requests under way now, and how the gateway is told of them. */
   readonly #carriers = new Map<object, ProvidedRequest["notify"]>();
+  /** Who hears of progress, while there is a round under way. */
+  readonly #progress = new WeakMap<ProvidedCall, (progress: CallProgress) => void>();
   /** Of the gateway, as its requests have them. */
   #capabilities: JsonObject = {};
 
@@ -189,9 +191,6 @@ export class ServerProvider {
     call.cancel("cancelled by the gateway");
     return { kind: "failed", code: CANCELLED, message: "cancelled" };
   }
-
-  /** Who hears of progress, while there is a round under way. */
-  readonly #progress = new WeakMap<ProvidedCall, (progress: CallProgress) => void>();
 
   #begin(about: string, method: string, params: JsonObject): ProvidedCall {
     return new ProvidedCall(about, async (call, signal) => {

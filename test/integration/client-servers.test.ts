@@ -1,11 +1,12 @@
 // Servers of the clients of one session: told apart, taken up again by the client that returns, failed when it does not.
-import { expect, test } from "vitest";
-import type { ChannelAnswer, ChannelRequest } from "../../mcp/index.js";
-import { fakeWorld } from "../../testing/index.js";
-import type { SessionEvent } from "../events.js";
-import { SessionHost } from "../host.js";
-import { SESSION_LIMITS } from "../limits.js";
-import type { Session } from "../session.js";
+import { expect } from "vitest";
+import type { ChannelAnswer, ChannelRequest } from "../../src/mcp/index.js";
+import type { SessionEvent } from "../../src/session/events.js";
+import { SessionHost } from "../../src/session/host.js";
+import { SESSION_LIMITS } from "../../src/session/limits.js";
+import type { Session } from "../../src/session/session.js";
+import { fakeWorld } from "../../src/testing/index.js";
+import { scenario } from "../scenarios/scenario.js";
 
 type Model = ConstructorParameters<typeof SessionHost>[0]["model"];
 
@@ -105,7 +106,7 @@ function stage(clients: readonly string[]) {
 
 const { awayMs } = SESSION_LIMITS.clients;
 
-test("two clients with the same server id are told apart", async () => {
+scenario(["G610"], "two clients with the same server id are told apart", async () => {
   await using house = stage(["zed", "phone"]);
   const { session, ready, said } = house;
   const [zed, phone] = [new Client("zed").join(session), new Client("phone").join(session)];
@@ -116,70 +117,86 @@ test("two clients with the same server id are told apart", async () => {
   for (const { asked } of [zed, phone]) expect(asked.filter((method) => method === "tools/call")).toHaveLength(1);
 });
 
-test("a client that goes takes its running call with it: the outcome is unknown at once, and the session says why", async () => {
-  await using house = stage(["zed"]);
-  const { world, session, ready, said, state, until } = house;
-  const zed = new Client("zed").join(session);
-  await ready("zed");
-  zed.onCall = () => zed.leave();
-  const beganMs = world.monotonicMs();
-  const words = await said("mcp__zed__wait");
-  expect(world.monotonicMs()).toBe(beganMs);
-  expect(words).toContain("whether it took effect is unknown");
-  expect(words).toContain("the client that has this server (name of zed) is gone");
-  await until(() => state("zed")?.state === "reconnecting");
-  expect(state("zed")).toMatchObject({ error: expect.stringContaining("it is waited for 60 s") });
-});
+scenario(
+  ["G604"],
+  "a client that goes takes its running call with it: the outcome is unknown at once, and the session says why",
+  async () => {
+    await using house = stage(["zed"]);
+    const { world, session, ready, said, state, until } = house;
+    const zed = new Client("zed").join(session);
+    await ready("zed");
+    zed.onCall = () => zed.leave();
+    const beganMs = world.monotonicMs();
+    const words = await said("mcp__zed__wait");
+    expect(world.monotonicMs()).toBe(beganMs);
+    expect(words).toContain("whether it took effect is unknown");
+    expect(words).toContain("the client that has this server (name of zed) is gone");
+    await until(() => state("zed")?.state === "reconnecting");
+    expect(state("zed")).toMatchObject({ error: expect.stringContaining("it is waited for 60 s") });
+  },
+);
 
-test("back within the grace it is asked again; later its servers have failed with the reason, and are connected anew", async () => {
-  await using house = stage(["zed"]);
-  const { world, session, ready, said, state, events } = house;
-  const zed = new Client("zed").join(session);
-  await ready("zed");
-  zed.leave();
-  await world.advance(awayMs - 1_000);
-  expect(state("zed")).toMatchObject({ state: "reconnecting", toolCount: 2 });
-  zed.join(session);
-  await ready("zed");
-  expect(await said("mcp__zed__who")).toContain("I am zed");
+scenario(
+  ["G605"],
+  "back within the grace it is asked again; later its servers have failed with the reason, and are connected anew",
+  async () => {
+    await using house = stage(["zed"]);
+    const { world, session, ready, said, state, events } = house;
+    const zed = new Client("zed").join(session);
+    await ready("zed");
+    zed.leave();
+    await world.advance(awayMs - 1_000);
+    expect(state("zed")).toMatchObject({ state: "reconnecting", toolCount: 2 });
+    zed.join(session);
+    await ready("zed");
+    expect(await said("mcp__zed__who")).toContain("I am zed");
 
-  zed.leave();
-  await world.advance(awayMs + 1_000);
-  const reason = "the client that has this server (name of zed) left, and did not return within 60 s";
-  expect(state("zed")).toMatchObject({ state: "failed", error: expect.stringContaining(reason) });
-  expect(JSON.stringify(events)).toContain(reason);
-  zed.join(session);
-  await ready("zed");
-  expect(await said("mcp__zed__who")).toContain("I am zed");
-});
+    zed.leave();
+    await world.advance(awayMs + 1_000);
+    const reason = "the client that has this server (name of zed) left, and did not return within 60 s";
+    expect(state("zed")).toMatchObject({ state: "failed", error: expect.stringContaining(reason) });
+    expect(JSON.stringify(events)).toContain(reason);
+    zed.join(session);
+    await ready("zed");
+    expect(await said("mcp__zed__who")).toContain("I am zed");
+  },
+);
 
-test("a client that closes the session is not waited for, and has its servers again when it opens it", async () => {
-  await using house = stage(["zed"]);
-  const { session, ready, state, until } = house;
-  const zed = new Client("zed").join(session);
-  await ready("zed");
-  zed.leave("closed");
-  await until(() => state("zed")?.state === "failed");
-  expect(state("zed")?.error).toContain("the client that has this server (name of zed) has closed the session");
-  zed.join(session);
-  await ready("zed");
-});
+scenario(
+  ["G605"],
+  "a client that closes the session is not waited for, and has its servers again when it opens it",
+  async () => {
+    await using house = stage(["zed"]);
+    const { session, ready, state, until } = house;
+    const zed = new Client("zed").join(session);
+    await ready("zed");
+    zed.leave("closed");
+    await until(() => state("zed")?.state === "failed");
+    expect(state("zed")?.error).toContain("the client that has this server (name of zed) has closed the session");
+    zed.join(session);
+    await ready("zed");
+  },
+);
 
-test("a client that comes back before its old connection is found dead has its servers at once", async () => {
-  await using house = stage(["zed"]);
-  const { world, session, ready, said } = house;
-  const zed = new Client("zed").join(session);
-  await ready("zed");
-  const beganMs = world.monotonicMs();
-  zed.join(session);
-  await world.advance(0);
-  await ready("zed");
-  expect(zed.asked.filter((method) => method === "server/discover")).toHaveLength(2);
-  expect(world.monotonicMs() - beganMs).toBeLessThan(1_000);
-  expect(await said("mcp__zed__who")).toContain("I am zed");
-});
+scenario(
+  ["G605"],
+  "a client that comes back before its old connection is found dead has its servers at once",
+  async () => {
+    await using house = stage(["zed"]);
+    const { world, session, ready, said } = house;
+    const zed = new Client("zed").join(session);
+    await ready("zed");
+    const beganMs = world.monotonicMs();
+    zed.join(session);
+    await world.advance(0);
+    await ready("zed");
+    expect(zed.asked.filter((method) => method === "server/discover")).toHaveLength(2);
+    expect(world.monotonicMs() - beganMs).toBeLessThan(1_000);
+    expect(await said("mcp__zed__who")).toContain("I am zed");
+  },
+);
 
-test("another client does not answer for the one that is away", async () => {
+scenario(["G610"], "another client does not answer for the one that is away", async () => {
   await using house = stage(["zed"]);
   const { session, ready, state, until, world } = house;
   const zed = new Client("zed").join(session);
