@@ -382,12 +382,12 @@ export class Session implements AsyncDisposable {
    */
   setTools(request: SetToolsRequest, by: ClientName = LOCAL): SetToolsAnswer {
     this.#mustBeOpen();
-    return this.#tools.extra.set(by, request);
+    return this.#tools.setExtra(by, request);
   }
 
   /** The client has left by its own word: nobody waits for its tools. */
   dropTools({ client }: ClientName): void {
-    this.#tools.extra.left(client);
+    this.#tools.extra?.left(client);
   }
 
   /**
@@ -468,7 +468,7 @@ export class Session implements AsyncDisposable {
       turn: () => this.#turns.running,
       onQuestion: (question) => this.#changed({ question }),
       onClients: (joined) => {
-        this.#tools.extra.follow(this.#clients.list);
+        this.#tools.extra?.follow(this.#clients.list);
         if (joined !== undefined) this.#servers.clientReturned(joined);
         this.#changed();
       },

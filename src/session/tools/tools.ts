@@ -34,10 +34,10 @@ import type { Notify } from "../events.js";
 import type { SessionOptions } from "../options.js";
 import { LockGuard, type OutsideRead, OutsideReads, protectedFiles } from "../permission/guards.js";
 import { Permissions, type ServerFacts, type SessionPolicy } from "../permission/permissions.js";
-import type { SessionPorts, ToolCaller } from "../ports.js";
+import type { ClientName, SessionPorts, ToolCaller } from "../ports.js";
 import type { OpenServer } from "../servers/entry.js";
 import { resultsFolder } from "../store/file-store.js";
-import { ExtraTools } from "./extra-tools.js";
+import { ExtraTools, type SetToolsAnswer, type SetToolsRequest } from "./extra-tools.js";
 import { recordedCloseness } from "./meaning.js";
 import { recordedBuiltin, recordedDecisions, recordedText } from "./recorded.js";
 
@@ -83,8 +83,8 @@ export class SessionTools implements AsyncDisposable {
   /** What others may do with the tools. */
   readonly controls: ToolControls;
   readonly permissions: Permissions;
-  /** Those that clients run themselves. */
-  readonly extra: ExtraTools;
+  /** Those that clients run themselves: most sessions have none. */
+  #extra: ExtraTools | undefined;
   #absentServers: readonly AbsentServer[] = [];
   readonly #options: SessionToolsOptions;
   readonly #resources: ResourceSource;
@@ -115,12 +115,6 @@ export class SessionTools implements AsyncDisposable {
     for (const { id: name, origin, source, definition } of options.history?.restored.called ?? []) {
       if (origin !== "builtin") this.catalog.keepName(name, source, definition.name);
     }
-    this.extra = new ExtraTools({
-      ...options,
-      catalog: this.catalog,
-      onNameTaken: (source) => this.permissions.forgetSource("extra", source),
-      onAbsent: () => this.#setAbsent(),
-    });
     this.controls = toolControls(this.catalog);
     this.builtin = makeBuiltin(options);
     this.#resources = new ResourceSource(world);
@@ -148,8 +142,22 @@ export class SessionTools implements AsyncDisposable {
     this.#resources.setConnections(servers.map(({ connection }) => connection));
   }
 
+  get extra(): ExtraTools | undefined {
+    return this.#extra;
+  }
+
+  setExtra(by: ClientName, request: SetToolsRequest): SetToolsAnswer {
+    this.#extra ??= new ExtraTools({
+      ...this.#options,
+      catalog: this.catalog,
+      onNameTaken: (source) => this.permissions.forgetSource("extra", source),
+      onAbsent: () => this.#setAbsent(),
+    });
+    return this.#extra.set(by, request);
+  }
+
   #setAbsent(): void {
-    this.catalog.setAbsent([...this.#absentServers, ...this.extra.absent]);
+    this.catalog.setAbsent([...this.#absentServers, ...(this.#extra?.absent ?? [])]);
   }
 
   /** What the configuration says about tools in general. */
@@ -202,7 +210,7 @@ export class SessionTools implements AsyncDisposable {
         const { tool, arguments: given } = request;
         const look = () => this.builtin.preview(tool.definition.name, given, signal);
         const impossible = () => this.builtin.impossible(tool.definition.name, given);
-        const warnings = () => [...this.extra.about(tool), ...this.catalog.lookAlikes(tool.id)];
+        const warnings = () => [...(this.#extra?.about(tool) ?? []), ...this.catalog.lookAlikes(tool.id)];
         return this.permissions.approve(
           {
             ...request,
@@ -223,7 +231,7 @@ export class SessionTools implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#resources.setConnections([]);
-    this.extra[Symbol.dispose]();
+    this.#extra?.[Symbol.dispose]();
     await this.builtin[Symbol.asyncDispose]();
     await this.results[Symbol.asyncDispose]();
   }
@@ -243,7 +251,7 @@ export class SessionTools implements AsyncDisposable {
       outside: () => this.outside.describe(),
       onAllowed: ({ tool, arguments: given }) => {
         const { origin, source: server } = tool;
-        if (origin === "extra" && this.extra.has(server)) this.outside.add({ kind: "server", server, origin });
+        if (origin === "extra" && this.#extra?.has(server)) this.outside.add({ kind: "server", server, origin });
         else this.outside.note(tool, given);
       },
       onMigrated: (report) => options.onNotice("info", migrationText(report)),
@@ -280,7 +288,7 @@ export class SessionTools implements AsyncDisposable {
 
   /** Empty for tools that are neither a server's nor a client's own. */
   #factsOf({ origin, source }: Pick<CatalogTool, "origin" | "source">): ServerFacts {
-    if (origin === "extra" && this.extra.has(source)) return { isOfClient: true };
+    if (origin === "extra" && this.#extra?.has(source)) return { isOfClient: true };
     const server = this.#servers.get(keyOf({ origin, name: source }));
     if (!server) return {};
     const { trustsAnnotations = false, trustsResults = false } = server.wanted;
@@ -392,18 +400,19 @@ function keyOf({ origin, name }: { readonly origin: ToolOrigin; readonly name: s
 
 function toolControls(catalog: SessionCatalog): ToolControls {
   /** Of the embedder, by name: those of clients are not for it to take out. */
-  const added = new Map<string, () => void>();
+  let added: Map<string, () => void> | undefined;
   return {
     list: () => catalog.peek().tools,
     add: (source, settings) => {
       const remove = catalog.add(asExtra(source), settings);
+      added ??= new Map();
       added.set(source.name, remove);
       return remove;
     },
     clear: (name) => {
-      for (const [known, remove] of [...added]) {
+      for (const [known, remove] of [...(added ?? [])]) {
         if (name !== undefined && name !== known) continue;
-        added.delete(known);
+        added?.delete(known);
         remove();
       }
     },
