@@ -194,7 +194,8 @@ describe("a log-in by token", () => {
       await access.tokens.file.revoke(tokens[0]?.id ?? "");
       expect(await closed).toBe(1008);
       await world.settle();
-      expect((await send("/me", { headers: { cookie } })).status).toBe(401);
+      const over = await send("/me", { headers: { cookie } });
+      expect([over.status, over.headers["set-cookie"]]).toEqual([401, [expect.stringContaining("Max-Age=0")]]);
       expect(await upgrade({ cookie, origin: ORIGIN })).toBe(401);
       expect(await audit()).toMatch(/"event":"logged_in".*"by":"token"/u);
       expect(await audit()).not.toContain("tnd_");

@@ -132,8 +132,10 @@ export class PageRoutes {
     const hasNone = cookieOf(request, entrance) === undefined && request.headers.authorization === undefined;
     if (hasNone) return answerJson(response, 401, problem("no_token", "Log in first."));
     const principal = this.#principal(request, entrance);
-    if (isRefusal(principal)) return refuse(response, principal);
-    answerJson(response, 200, userOf(principal));
+    if (!isRefusal(principal)) return answerJson(response, 200, userOf(principal));
+    // A cookie that is over is taken back: each try with it would count as a failed log-in.
+    if (principal.status === 401) response.setHeader("set-cookie", setCookie("", 0, entrance));
+    refuse(response, principal);
   }
 
   #principal(request: IncomingMessage, entrance: TcpEntrance): Principal | Refusal {
