@@ -1,4 +1,5 @@
 // Tokens, scopes, directories, client keys and the audit file, on a fake machine.
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { fakeWorld } from "../../testing/index.js";
 import { GATEWAY_LIMITS } from "../limits.js";
@@ -193,6 +194,46 @@ describe("pairing codes", () => {
     for (let count = 0; count < 5; count++) expect(codes.take(`guess-${count}`)).toBe("unknown");
     expect(codes.take(code)).toBe("void");
     expect(codes.take(codes.create(grant))).toBe(grant);
+  });
+
+  test("let nobody in twice, late, or after five wrong ones, whatever happens in between", async () => {
+    const step = fc.oneof(
+      fc.constant({ do: "create" } as const),
+      fc.record({ do: fc.constant("take" as const), which: fc.nat(5) }),
+      fc.constant({ do: "guess" } as const),
+      fc.record({ do: fc.constant("wait" as const), ms: fc.constantFrom(1, 60_000, 299_999, 300_000) }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+        const world = fakeWorld();
+        const codes = new PairingCodes(world);
+        const made: { readonly code: string; readonly atMs: number; isOpen: boolean }[] = [];
+        let wrong = 0;
+        const good = () => made.filter(({ isOpen, atMs }) => isOpen && world.monotonicMs() - atMs < 300_000);
+        const fail = () => {
+          wrong += 1;
+          if (wrong >= 5) for (const one of good()) one.isOpen = false;
+        };
+        for (const one of steps) {
+          if (one.do === "wait") await world.advance(one.ms);
+          if (one.do === "create") {
+            if (good().length === 0) wrong = 0;
+            made.push({ code: codes.create(grant), atMs: world.monotonicMs(), isOpen: true });
+          }
+          if (one.do === "guess") {
+            fail();
+            expect(codes.take("guess")).toBe("unknown");
+          }
+          const known = one.do === "take" ? made[one.which] : undefined;
+          if (!known) continue;
+          const isGood = good().includes(known);
+          expect(codes.take(known.code) === grant).toBe(isGood);
+          if (isGood) known.isOpen = false;
+          else fail();
+        }
+      }),
+      { numRuns: 200 },
+    );
   });
 
   test("are bounded: the oldest gives way", () => {

@@ -1,12 +1,15 @@
 // The page over HTTP on a fake machine: its files, log-ins, pairing, and everything that is refused.
-import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
+import { request as httpRequest, type IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { Socket } from "node:net";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
 import { GATEWAY_LIMITS } from "../limits.js";
 import type { Scope } from "../protocol.js";
 import { type Gateway, type GatewayAccess, openAccess, startGateway } from "./gateway.js";
+import { cookieOf } from "./page-routes.js";
 
 const ORIGIN = "http://127.0.0.1:7000";
 const SCRIPT = `console.log("page");\n`.repeat(50);
@@ -347,3 +350,23 @@ test("a cookie or a log-in without our own Origin, and whatever another site sen
     for (const reason of ["no_origin", "origin", "cross_site", "host"])
       expect(written).toContain(`"reason":"${reason}"`);
   }));
+
+test("of any Cookie header the value of one cookie of our name is read, and of several none", () => {
+  const entrance = { kind: "tcp", host: "127.0.0.1", port: 7_000, isTls: false } as const;
+  const read = (cookie: string) => {
+    const request = new IncomingMessage(new Socket());
+    request.headers.cookie = cookie;
+    return cookieOf(request, entrance);
+  };
+  const pair = fc.oneof(
+    fc.string(),
+    fc.tuple(fc.constantFrom("tenon-7000", "tenon-7001", "__Host-tenon", "x"), fc.stringMatching(/^[\w-]{0,5}$/u)),
+  );
+  fc.assert(
+    fc.property(fc.array(pair, { maxLength: 5 }), (pairs) => {
+      const texts = pairs.map((one) => (typeof one === "string" ? one.replaceAll(/tenon|;/gu, "") : one.join("=")));
+      const own = pairs.flatMap((one) => (typeof one !== "string" && one[0] === "tenon-7000" ? [one[1]] : []));
+      expect(read(texts.join("; "))).toBe(own.length === 1 ? own[0] : undefined);
+    }),
+  );
+});
