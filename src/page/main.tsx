@@ -1,5 +1,5 @@
 // The start of the page: who is logged in, where the address leads, and the first view.
-import { computed, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { App, type Person } from "./model/app.js";
@@ -106,6 +106,10 @@ function start(): void {
   addEventListener("online", () => app.client.retry());
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden) app.client.retry();
+  });
+  effect(() => {
+    const open = app.questions.value.length;
+    document.title = open === 0 ? "Tenon" : `(${open}) Tenon`;
   });
   const root = document.getElementById("page");
   if (root) render(<Page />, root);

@@ -47,6 +47,19 @@ const FORECAST: ToolScript = {
   reply: { kind: "text", text: HOSTILE },
 };
 
+const ORDER: ToolScript = {
+  name: "order_seeds",
+  description: "Orders seeds",
+  reply: {
+    kind: "ask_client",
+    method: "elicitation/create",
+    params: {
+      message: "How many?",
+      requestedSchema: { type: "object", properties: { amount: { type: "integer" } }, required: ["amount"] },
+    },
+  },
+};
+
 async function words(page: Page, selector: string): Promise<string> {
   return (await page.locator(selector).allTextContents()).join("\n");
 }
@@ -136,7 +149,7 @@ scenario(
   ["G693", "G694", "G695", "G696", "G700"],
   "hostile output stays text in every view; tools are searched and called; the waterfall has arguments and results",
   async () => {
-    await using stage = await PageStage.start([CREATE_ISSUE, FORECAST]);
+    await using stage = await PageStage.start([CREATE_ISSUE, FORECAST, ORDER]);
     const sessionId = await stage.newSession("garden");
     const page = await stage.open(DESK, { name: "laptop", sessionId });
     const base = page.url().replace(/#.*$/u, "");
@@ -168,6 +181,16 @@ scenario(
     await page.getByRole("button", { name: "Allow once" }).click();
     await page.getByRole("status", { name: "result" }).waitFor();
     expect(await words(page, ".tool-result")).toContain("globalThis.canary = 1");
+
+    // A server asks during a call: the form of its question is filled in.
+    await page.goto(`${base}#/session/${sessionId}`);
+    await page.getByLabel("Message").fill("order_seeds");
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByRole("button", { name: "Allow once" }).click();
+    await page.getByText("How many?").waitFor();
+    await page.getByLabel("amount").fill("3");
+    await page.locator(".question-card").getByRole("button", { name: "Send" }).click();
+    await page.locator(".agent", { hasText: '"amount":3' }).waitFor();
 
     await page.goto(`${base}#/session/${sessionId}/servers`);
     await page.locator(".server-card", { hasText: "ready" }).waitFor();
@@ -208,16 +231,23 @@ scenario(
     const { sessionId } = await editor.newSession({ cwd: stage.home.path });
     await editor.prompt(sessionId, CREATE);
     const page = await stage.open(DESK, { name: "laptop", sessionId });
-    await page.getByText("This session rests.").waitFor();
+    await page.getByText(/process \d+ has this session open/u).waitFor();
     await page.locator(".tool .badge.ok", { hasText: "done" }).waitFor();
     expect(await words(page, ".item.user")).toContain(CREATE);
-    await page.getByRole("button", { name: "Open it" }).click();
-    await page.getByText(/Shown from its journal: .*process/u).waitFor();
+    expect(await count(page, "text=Open it")).toBe(0);
+    await editor.prompt(sessionId, CREATE); // as it is written
+    await page.locator(".tool .badge.ok").nth(1).waitFor();
+    await page.getByLabel("Message").fill("hello");
+    await page.keyboard.press("Enter");
+    await page
+      .getByRole("alert")
+      .getByText(/process/u)
+      .waitFor();
     await picture(page, "journal");
     await editor.end();
 
     const reader = await stage.open(PHONE, { name: "reader", scopes: ["read"], sessionId });
-    await reader.locator(".item.user").waitFor();
+    await reader.locator(".item.user").first().waitFor();
     expect(await count(reader, ".composer")).toBe(0);
     expect(await count(reader, "text=Open it")).toBe(0);
     await reader.getByRole("link", { name: "Gateway" }).click();

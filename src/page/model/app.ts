@@ -227,11 +227,11 @@ export class App {
     this.rows.value = new Map(this.rows.value).set(id, change(row));
   }
 
-  /** Of a session that is in no list: nothing was said in it, or it is beyond what is listed. */
-  async view(sessionId: string): Promise<SessionRow | undefined> {
+  /** The state of one session, also of one that is in no list: nothing was said in it, or it is beyond what is listed. */
+  async view(sessionId: string): Promise<JsonObject> {
     const view = await this.request("_tenon/session/view", { sessionId });
     this.#onChange(view);
-    return this.rows.value.get(sessionId);
+    return view;
   }
 }
 

@@ -36,6 +36,8 @@ export class OpenSession {
   readonly conversation: Conversation;
   readonly standing = signal<Standing>("opening");
   readonly problem = signal<string | undefined>(undefined);
+  /** Another process that has it open, in words: it cannot be joined, but its journal can be followed. */
+  readonly owner = signal<string | undefined>(undefined);
   readonly state = signal("idle");
   readonly runsFor = signal<string | undefined>(undefined);
   readonly queued = signal(0);
@@ -48,6 +50,8 @@ export class OpenSession {
   /** Prompts that wait for the connection to come back. */
   #onResumed: (() => void)[] = [];
   #isOver = false;
+  /** Records of the journal that are in the conversation. */
+  #shown = 0;
 
   constructor(id: string, app: App, schedule: Schedule) {
     this.id = id;
@@ -107,15 +111,15 @@ export class OpenSession {
 
   async #folder(): Promise<string> {
     const known = this.#app.rows.value.get(this.id)?.cwd ?? "";
-    return known === "" ? ((await this.#app.view(this.id))?.cwd ?? "") : known;
+    return known === "" ? (textAt(await this.#app.view(this.id), "cwd") ?? "") : known;
   }
 
   /** What the journal has, without joining. */
   async #read(): Promise<void> {
     this.conversation.clear();
+    this.#shown = 0;
     try {
-      await this.#journal.read();
-      for (const record of this.#journal.records.value) this.conversation.applyRecord(record, this.#journal.blobs);
+      await this.#follow();
       this.standing.value = "journal";
     } catch (error) {
       if (error instanceof WireError && error.isLost) return;
@@ -124,6 +128,21 @@ export class OpenSession {
         this.problem.value = messageOf(error);
       });
     }
+  }
+
+  /** What its process has written since; where it runs here by now, it is joined. */
+  async refresh(): Promise<void> {
+    if (this.standing.value !== "journal" || this.#isOver) return;
+    const isHere = (this.#app.rows.value.get(this.id)?.state ?? "resting") !== "resting";
+    await (isHere && this.problem.value === undefined ? this.load() : this.#follow());
+  }
+
+  async #follow(): Promise<void> {
+    await this.#journal.read();
+    const records = this.#journal.records.value;
+    for (const record of records.slice(this.#shown)) this.conversation.applyRecord(record, this.#journal.blobs);
+    this.#shown = records.length;
+    this.owner.value = textAt(await this.#app.view(this.id), "owner");
   }
 
   leave(): void {

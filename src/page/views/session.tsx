@@ -1,7 +1,7 @@
 // One session: its conversation as it goes, its plan and open questions.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, VNode } from "preact";
-import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { App } from "../model/app.js";
 import type { Item, ToolCard } from "../model/conversation.js";
 import type { OpenSession } from "../model/session.js";
@@ -70,15 +70,30 @@ function Scroller({ children }: { readonly children: ComponentChildren }) {
   );
 }
 
+const REFRESH_MS = 2_000;
+
 function JournalNote({ app, session }: { readonly app: App; readonly session: OpenSession }) {
+  const state = app.rows.value.get(session.id)?.state;
+  useEffect(() => {
+    const refresh = () => {
+      // What fails once may not fail the next time, and what is shown stays.
+      if (!document.hidden && app.link.value.kind === "online") session.refresh().catch(() => undefined);
+    };
+    if (state !== "resting") refresh();
+    const timer = setInterval(refresh, REFRESH_MS);
+    return () => clearInterval(timer);
+  }, [state]);
+  const [problem, owner] = [session.problem.value, session.owner.value];
   return (
     <div class="card journal-note">
       <p>
-        {session.problem.value === undefined
-          ? "This session rests. It is shown from its journal; nothing of it runs."
-          : `Shown from its journal: ${session.problem.value}`}
+        {problem !== undefined
+          ? `Shown from its journal: ${problem}`
+          : owner !== undefined
+            ? `${owner} has this session open. It is shown from its journal, as far as that is written.`
+            : "This session rests. It is shown from its journal; nothing of it runs."}
       </p>
-      {session.problem.value === undefined && session.mayPrompt && (
+      {problem === undefined && owner === undefined && session.mayPrompt && (
         <button type="button" onClick={() => app.run(session.load())}>
           Open it
         </button>

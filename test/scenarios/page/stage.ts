@@ -158,7 +158,11 @@ async function startGateway(
     const said = await Promise.race([once(child.stdout, "data"), once(child, "exit")]);
     if (typeof said[0] === "number") throw new Error(`the gateway ended with ${said[0]}`);
     const editor = await WireClient.open(`ws+unix:${socket}:/acp`);
-    await editor.initialize({ tenon: { client: { name: "editor" } } });
+    await editor.request("initialize", {
+      protocolVersion: 1,
+      clientCapabilities: { elicitation: { form: {} } }, // what the first client can show, servers are told
+      _meta: { tenon: { client: { name: "editor" } } },
+    });
     return { child, editor };
   } catch (error) {
     child.kill("SIGKILL");
