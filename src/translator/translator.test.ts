@@ -1,84 +1,14 @@
 // The editor never notices that connections break: it sees the log, in order, once; what it asked is answered once.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Fault, type Message, ScriptedGateway, type ScriptedGatewayOptions } from "../../test/scripted-gateway.js";
+import type { Fault, Message, ScriptedGatewayOptions } from "../../test/scripted-gateway.js";
+import { INITIALIZE, shown, stage } from "../../test/translator-stage.js";
 import type { JsonObject } from "../base/json/json.js";
 import { WebSocketRefusal } from "../base/ports/web-socket.js";
 import { fakeWorld } from "../testing/index.js";
 import { TRANSLATOR_LIMITS } from "./limits.js";
 import { OwnServers } from "./own-servers.js";
 import { Translator, type TranslatorOptions } from "./translator.js";
-
-const INITIALIZE = {
-  protocolVersion: 1,
-  clientInfo: { name: "zed", title: "Zed" },
-  clientCapabilities: { terminal: true },
-};
-
-function stage(options: Omit<ScriptedGatewayOptions, "world"> = {}, more: Partial<TranslatorOptions> = {}) {
-  const world = fakeWorld();
-  const gateway = new ScriptedGateway({ world, ...options });
-  const sent: Message[] = [];
-  /** What the editor does with a request. */
-  let onRequest: (message: Message) => void = () => {};
-  const translator = new Translator({
-    world,
-    open: gateway.open,
-    gatewayName: "of the test",
-    isLocal: true,
-    initialize: INITIALIZE,
-    send: (raw) => {
-      const message: Message = JSON.parse(JSON.stringify(raw));
-      sent.push(message);
-      if (message.method !== undefined && message.id !== undefined) onRequest(message);
-      return undefined;
-    },
-    notice: (_level, text) => [{ sessionUpdate: "notice", title: text }],
-    ...more,
-  });
-  let ids = 0;
-  const ask = (method: string, params: JsonObject) => {
-    const id = `editor-${++ids}`;
-    translator.hear({ jsonrpc: "2.0", id, method, params });
-    return id;
-  };
-  const answers = (id: string) => sent.filter((message) => message.id === id && message.method === undefined);
-  /** Lets time pass until the request has its answer. */
-  const answerTo = async (id: string, withinMs = 60_000): Promise<Message> => {
-    for (let passed = 0; passed < withinMs && answers(id).length === 0; passed += 10) await world.advance(10);
-    const [answer] = answers(id);
-    if (!answer) throw new Error(`no answer to ${id}`);
-    return answer;
-  };
-  const updates = () => sent.flatMap(({ method, params }) => (method === "session/update" ? [params] : []));
-  const texts = () => updates().flatMap(({ update }) => update.content?.text ?? []);
-  const notices = () => updates().flatMap(({ update }) => (update.sessionUpdate === "notice" ? [update.title] : []));
-  const newSession = async () => {
-    const answer = await answerTo(ask("session/new", { cwd: "/p", mcpServers: [{ name: "s", command: "x" }] }));
-    return answer.result?.sessionId ?? "";
-  };
-  const prompt = (sessionId: string, text = "hello") =>
-    ask("session/prompt", { sessionId, prompt: [{ type: "text", text }] });
-  return {
-    ...{ world, gateway, translator, sent, ask, answers, answerTo, updates, texts, notices, newSession, prompt },
-    onRequest: (listen: (message: Message) => void) => {
-      onRequest = listen;
-    },
-  };
-}
-
-/** All that the log has for its own client, in order. */
-function shown(gateway: ScriptedGateway, sessionId: string, isLoaded = false): string[] {
-  return gateway
-    .session(sessionId)
-    .log.filter(({ by }) => isLoaded || by === undefined)
-    .flatMap(({ updates }) => updates.map((update) => textOf(update)));
-}
-
-function textOf(update: object): string {
-  const { content }: { content?: { text?: string } } = update;
-  return content?.text ?? "";
-}
 
 test("a prompt goes through, with an id of its own, and its updates come before its answer", async () => {
   const { translator, gateway, newSession, prompt, answerTo, texts, sent } = stage();
