@@ -70,7 +70,10 @@ class OtherHost implements AsyncDisposable {
   async listens(): Promise<void> {
     // Not before the process has left our own namespace: both ends would be in that.
     const namespace = (process: string) => readlinkSync(`/proc/${process}/ns/net`);
-    await vi.waitFor(() => expect(namespace(`${this.pid}`)).not.toBe(namespace("self")), { timeout: 20_000 });
+    const hasLeft = () => {
+      if (namespace(`${this.pid}`) === namespace("self")) throw new Error("it is still in our own namespace");
+    };
+    await vi.waitFor(hasLeft, { timeout: 20_000 });
     ip("link", "add", this.#cable, "type", "veth", "peer", "name", `${this.#cable}x`, "netns", `${this.pid}`);
     ip("addr", "add", this.#here, "dev", this.#cable);
     ip("link", "set", this.#cable, "up");
