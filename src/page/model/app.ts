@@ -41,6 +41,9 @@ export interface Browser extends Omit<Surroundings, "name"> {
 }
 
 const LISTED_PAGES = 10;
+/** Of a request that met a limit of the gateway: long journals take many. */
+const ATTEMPTS = 8;
+const LONGEST_WAIT_MS = 15_000;
 
 export class App {
   readonly link = signal<LinkState>({ kind: "out" });
@@ -98,7 +101,15 @@ export class App {
 
   /** Rejects with a `WireError`, whose words are for people. */
   async request(method: string, params: object = {}): Promise<JsonObject> {
-    return await this.client.request(method, params);
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.client.request(method, params);
+      } catch (error) {
+        const waitMs = error instanceof WireError ? error.retryAfterMs : undefined;
+        if (waitMs === undefined || waitMs > LONGEST_WAIT_MS || attempt === ATTEMPTS) throw error;
+        await new Promise<void>((resolve) => this.#browser.after(waitMs, resolve));
+      }
+    }
   }
 
   /** Shows why something did not work, until it is closed. Lost connections are shown by the connection itself. */

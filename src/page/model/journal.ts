@@ -9,8 +9,8 @@ export interface Requests {
 }
 
 const PER_REQUEST = 500;
-/** A page of a browser shows no more in a useful way: the newest records are those beyond it. */
-const MOST_RECORDS = 20_000;
+/** Of a longer journal the newest records are read: a page of a browser shows no more in a useful way. */
+export const MOST_RECORDS = 30_000;
 
 export class Journal {
   readonly records = signal<readonly JsonObject[]>([]);
@@ -18,7 +18,7 @@ export class Journal {
   readonly blobs = new Map<string, string>();
   readonly #sessionId: string;
   readonly #requests: Requests;
-  #after = 0;
+  #after: number | undefined;
   #reading: Promise<void> = Promise.resolve();
 
   constructor(sessionId: string, requests: Requests) {
@@ -36,18 +36,25 @@ export class Journal {
   async #readNew(kinds: readonly string[] | undefined): Promise<void> {
     const found: JsonObject[] = [];
     const params = { sessionId: this.#sessionId, limit: PER_REQUEST, ...defined({ kinds }) };
-    while (this.records.value.length + found.length < MOST_RECORDS) {
-      const answer = await this.#requests.request("_tenon/session/records", { ...params, after: this.#after });
+    for (let after = this.#after ?? (await this.#beginning()); ; ) {
+      const answer = await this.#requests.request("_tenon/session/records", { ...params, after });
       for (const record of objectsAt(answer, "records")) {
         const [blob, data] = [textAt(record, "blob"), textAt(record, "data")];
         if (blob !== undefined && data !== undefined) this.blobs.set(blob, data);
         else found.push(record);
       }
-      const next = numberAt(answer, "next") ?? numberAt(answer, "seq") ?? this.#after;
-      if (next <= this.#after) break;
+      const next = numberAt(answer, "seq") ?? after;
       this.#after = next;
+      if (next <= after || answer["next"] === undefined) break;
+      after = next;
     }
-    this.isComplete.value = this.records.value.length + found.length < MOST_RECORDS;
     if (found.length > 0) this.records.value = [...this.records.value, ...found];
+  }
+
+  async #beginning(): Promise<number> {
+    const view = await this.#requests.request("_tenon/session/view", { sessionId: this.#sessionId });
+    const after = Math.max(0, (numberAt(view, "seq") ?? 0) - MOST_RECORDS);
+    this.isComplete.value = after === 0;
+    return after;
   }
 }

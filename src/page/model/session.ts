@@ -60,10 +60,6 @@ export class OpenSession {
     this.#journal = new Journal(id, app);
   }
 
-  get journal(): Journal {
-    return this.#journal;
-  }
-
   get mayPrompt(): boolean {
     return this.#app.may("prompt");
   }

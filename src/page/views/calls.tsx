@@ -1,6 +1,7 @@
 // The calls of a session as a waterfall: model, tools, questions and servers.
-import { useEffect } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import type { App } from "../model/app.js";
+import { Journal, MOST_RECORDS } from "../model/journal.js";
 import type { OpenSession } from "../model/session.js";
 import { Empty, useLoaded } from "../parts/basics.js";
 import { serverStarts, spansOfRecords } from "../waterfall/spans.js";
@@ -8,10 +9,24 @@ import { Waterfall } from "../waterfall/waterfall.js";
 import { objectsAt } from "../wire/json.js";
 
 const REFRESH_MS = 1_000;
+/** Not the pieces of answers: they are most of a journal. */
+const KINDS = [
+  "prompt",
+  "answer",
+  "call",
+  "intent",
+  "outcome",
+  "question",
+  "answered",
+  "usage",
+  "end",
+  "error",
+  "blob",
+];
 
 export function Calls({ app, session }: { readonly app: App; readonly session: OpenSession }) {
-  const { journal } = session;
-  const { problem, reload } = useLoaded(() => journal.read(), app.isListed.value);
+  const journal = useMemo(() => new Journal(session.id, app), []);
+  const { problem, reload } = useLoaded(() => journal.read(KINDS), app.isListed.value);
   const isRunning = app.rows.value.get(session.id)?.state === "running";
   useEffect(() => {
     if (!isRunning) {
@@ -39,7 +54,7 @@ export function Calls({ app, session }: { readonly app: App; readonly session: O
   if (groups.length === 0) return <Empty title="No calls yet" />;
   return (
     <div class="scroller padded">
-      {!journal.isComplete.value && <p class="banner">Only the first 20,000 records are shown.</p>}
+      {!journal.isComplete.value && <p class="banner">Only the last {MOST_RECORDS} records are shown.</p>}
       <Waterfall groups={groups} nowMs={app.now} />
     </div>
   );

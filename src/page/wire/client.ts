@@ -40,17 +40,24 @@ export interface Surroundings {
   isKnown(): Promise<boolean>;
 }
 
+interface WireErrorDetails {
+  readonly hint?: string;
+  readonly isLost?: true;
+  readonly retryAfterMs?: number;
+}
+
 /** `isLost`: the connection broke, and nobody knows whether the request had an effect. */
 export class WireError extends Error {
-  readonly code: number | undefined;
   readonly hint: string | undefined;
   readonly isLost: boolean;
+  /** A limit was reached: how long to wait. */
+  readonly retryAfterMs: number | undefined;
 
-  constructor(message: string, about: { readonly code?: number; readonly hint?: string; readonly isLost?: true } = {}) {
+  constructor(message: string, about: WireErrorDetails = {}) {
     super(message);
-    this.code = about.code;
     this.hint = about.hint;
     this.isLost = about.isLost === true;
+    this.retryAfterMs = about.retryAfterMs;
   }
 }
 
@@ -233,9 +240,9 @@ export class GatewayClient {
     const { error } = frame;
     if (!isObject(error)) return pending.resolve(visible(frame["result"]));
     const shown = visible(error);
-    const code = numberAt(shown, "code");
-    const hint = textAt(objectAt(shown, "data"), "hint");
-    pending.reject(new WireError(textAt(shown, "message") ?? "the gateway gave no reason", defined({ code, hint })));
+    const data = objectAt(shown, "data");
+    const about = defined({ hint: textAt(data, "hint"), retryAfterMs: numberAt(data, "retryAfterMs") });
+    pending.reject(new WireError(textAt(shown, "message") ?? "the gateway gave no reason", about));
   }
 
   #questioned(id: JsonValue, method: string): void {
