@@ -48,6 +48,11 @@ const app = new App({
   now: () => Date.now(),
   schedule: (run) => (document.hidden ? setTimeout(run, 50) : requestAnimationFrame(run)),
   identity: { get: () => sessionStorage.getItem(IDENTITY), set: (value) => sessionStorage.setItem(IDENTITY, value) },
+  logOut: async () => {
+    await fetch("/logout", { method: "POST", credentials: "same-origin" });
+    sessionStorage.removeItem(IDENTITY);
+    localStorage.removeItem(PERSON);
+  },
   isKnown: async () => {
     const isKnown = (await whoAmI()) !== undefined;
     if (!isKnown) localStorage.removeItem(PERSON);
@@ -69,13 +74,6 @@ function enter(person: Person | undefined): void {
   isAsked.value = true;
 }
 
-async function logOut(): Promise<void> {
-  await fetch("/logout", { method: "POST", credentials: "same-origin" });
-  sessionStorage.removeItem(IDENTITY);
-  localStorage.removeItem(PERSON);
-  app.logOut();
-}
-
 /** A pairing code leaves the address before anything else happens, so that it is in no history. */
 async function pair(): Promise<Person | undefined> {
   const given = new URLSearchParams(location.hash.slice(1));
@@ -93,7 +91,7 @@ function Page() {
   useEffect(() => {
     if (isReady) performance.mark("first-view");
   }, [isReady]);
-  if (isIn) return <Shell app={app} route={route} onLogOut={() => app.run(logOut())} />;
+  if (isIn) return <Shell app={app} route={route} />;
   return isAsked.value ? <Login app={app} onDone={enter} /> : null;
 }
 

@@ -206,10 +206,13 @@ scenario(
       await page.locator(".view").waitFor();
     }
     await page.setViewportSize(PHONE);
-    for (const view of ["", "/calls", "/tools", "/servers", "/usage"]) {
-      await page.goto(`${base}#/session/${sessionId}${view}`);
-      await page.locator(".scroller").waitFor();
+    const parts = ["", "/calls", "/tools", "/servers", "/usage"].map((part) => `session/${sessionId}${part}`);
+    for (const view of ["sessions", "approvals", "usage", "gateway", ...parts]) {
+      await page.goto(`${base}#/${view}`);
+      await page.locator(".view").waitFor();
       expect(await page.evaluate("document.documentElement.scrollWidth"), view).toBeLessThanOrEqual(PHONE.width);
+      const inner = await page.evaluate("document.querySelector('.main').scrollWidth");
+      expect(inner, view).toBeLessThanOrEqual(PHONE.width);
     }
     expect(await page.evaluate("globalThis.canary")).toBeUndefined();
     expect(await page.evaluate("[...document.links].filter((link) => !/^https?:$/.test(link.protocol)).length")).toBe(

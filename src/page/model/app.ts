@@ -37,6 +37,8 @@ export interface Person {
 
 export interface Browser extends Omit<Surroundings, "name"> {
   readonly schedule: Schedule;
+  /** Ends the log-in at the gateway, and what this browser kept of it. */
+  logOut(): Promise<void>;
   now(): number;
 }
 
@@ -88,7 +90,8 @@ export class App {
     this.client.start();
   }
 
-  logOut(): void {
+  async logOut(): Promise<void> {
+    await this.#browser.logOut();
     this.person.value = undefined;
     this.client.stop();
     batch(() => {

@@ -54,6 +54,7 @@ export class FakeGateway {
       random: () => 0.5,
       now: () => 1_000,
       schedule: (run) => run(),
+      logOut: async () => undefined,
       identity: { get: () => this.#identity, set: (value) => (this.#identity = value) },
       isKnown: async () => this.isKnown,
     };

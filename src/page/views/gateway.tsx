@@ -18,6 +18,9 @@ export function Gateway({ app }: { readonly app: App }) {
     <section class="view" aria-label="Gateway">
       <header class="view-head">
         <h1>Gateway</h1>
+        <button type="button" onClick={() => app.run(app.logOut())}>
+          Log out
+        </button>
       </header>
       {status.problem !== undefined && <p class="banner bad">{status.problem}</p>}
       {status.value && <Status status={status.value} />}

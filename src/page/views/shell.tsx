@@ -54,15 +54,7 @@ const TABS: readonly (readonly [string, string])[] = [
   ["usage", "Usage"],
 ];
 
-export function Shell({
-  app,
-  route,
-  onLogOut,
-}: {
-  readonly app: App;
-  readonly route: ReadonlySignal<Route>;
-  readonly onLogOut: () => void;
-}) {
+export function Shell({ app, route }: { readonly app: App; readonly route: ReadonlySignal<Route> }) {
   const isHelp = useSignal(false);
   useEffect(() => {
     const listen = (event: KeyboardEvent) => onKey(event, () => (isHelp.value = !isHelp.value));
@@ -72,7 +64,7 @@ export function Shell({
   const { view, sessionId } = route.value;
   return (
     <div class="shell">
-      <Navigation app={app} view={sessionId === undefined ? view : "sessions"} onLogOut={onLogOut} />
+      <Navigation app={app} view={sessionId === undefined ? view : "sessions"} />
       <main class="main">
         <Connection app={app} />
         <Problem app={app} />
@@ -83,15 +75,7 @@ export function Shell({
   );
 }
 
-function Navigation({
-  app,
-  view,
-  onLogOut,
-}: {
-  readonly app: App;
-  readonly view: string;
-  readonly onLogOut: () => void;
-}) {
+function Navigation({ app, view }: { readonly app: App; readonly view: string }) {
   const open = app.questions.value.length;
   const link = (name: string, label: string, badge?: number) => (
     <a href={`#/${name}`} class="nav-link" aria-current={view === name ? "page" : undefined}>
@@ -111,7 +95,7 @@ function Navigation({
       <span class="spacer" />
       <span class="nav-who">
         {app.person.value?.name}
-        <button type="button" class="small" onClick={onLogOut}>
+        <button type="button" class="small" onClick={() => app.run(app.logOut())}>
           Log out
         </button>
       </span>

@@ -91,7 +91,7 @@ test("a page whose connection breaks again and again shows every update of a ses
       expect(words?.join("")).toBe("0 1 2 3 4 5 6 7 8 9 ");
       expect(gateway.promptsRun).toBe(1);
       expect(new Set(gateway.identities).size).toBe(1);
-      app.logOut();
+      await app.logOut();
     }),
     { numRuns: 40 },
   );
