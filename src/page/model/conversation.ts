@@ -230,11 +230,11 @@ export class Conversation {
     const id = textAt(record, "toolCallId") ?? "";
     const [look, subject] = [objectAt(record, "look"), objectAt(record, "subject")];
     const old = this.card(id);
-    const label = textAt(objectAt(subject, "tool"), "label") ?? textAt(subject, "name");
+    const label = textAt(objectAt(subject, "tool"), "label") ?? old?.title ?? textAt(subject, "name");
     const input = record["arguments"] ?? old?.input;
     this.putCard({
       id,
-      title: textAt(look, "title") ?? label ?? old?.title ?? "",
+      title: textAt(look, "title") ?? label ?? "",
       toolKind: textAt(look, "kind") ?? old?.toolKind ?? "other",
       status: old?.status ?? "pending",
       parts: isObject(look["diff"]) ? [diffPart(look["diff"])] : (old?.parts ?? []),

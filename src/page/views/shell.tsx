@@ -57,7 +57,10 @@ const TABS: readonly (readonly [string, string])[] = [
 export function Shell({ app, route }: { readonly app: App; readonly route: ReadonlySignal<Route> }) {
   const isHelp = useSignal(false);
   useEffect(() => {
-    const listen = (event: KeyboardEvent) => onKey(event, () => (isHelp.value = !isHelp.value));
+    const listen = (event: KeyboardEvent) => {
+      if (event.key === "Escape") isHelp.value = false;
+      onKey(event, () => (isHelp.value = !isHelp.value));
+    };
     addEventListener("keydown", listen);
     return () => removeEventListener("keydown", listen);
   }, []);
