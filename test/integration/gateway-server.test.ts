@@ -205,9 +205,9 @@ scenario(
       expect.stringMatching(/^__Host-tenon=tnd_[\w-]+; Path=\/; HttpOnly; SameSite=Strict;.*; Secure$/u),
     ]);
     const [cookie = ""] = String(cookies).split(";");
+    // It is let in, and ended at once: the clock of this gateway is years ahead of the one that made the cookie.
     const page = await WireClient.open(`wss://127.0.0.1:${port}/acp`, { cookie, origin });
-    expect((await page.initialize()).result).toMatchObject({ protocolVersion: 1 });
-    await page.close();
+    expect(await page.ended).toMatchObject({ code: 1008, reason: "the token expired" });
     const plain = await dial({ host: "127.0.0.1", port });
     plain.write("GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
     expect(await untilEnd(plain)).not.toContain("ok");
