@@ -246,9 +246,9 @@ function rememberEra(line: OpenLink, { spec, options }: Connecting, { era, isCer
 function connectError(thrown: unknown, line: OpenLink, signal: AbortSignal): TenonError {
   if (signal.aborted) return givenUp(thrown, line.wire.stderrTail);
   const error = withLastWords(toTenonError(thrown, "mcp.connect_failed"), line.wire.stderrTail);
-  return error.code === "mcp.connection_lost"
-    ? new TenonError("mcp.connect_failed", error.message, { cause: error })
-    : error;
+  if (error.code !== "mcp.connection_lost") return error;
+  const { message, retryAfterMs } = error;
+  return new TenonError("mcp.connect_failed", message, { cause: error, ...defined({ retryAfterMs }) });
 }
 
 function givenUp(cause: unknown, stderrTail: string): TenonError {

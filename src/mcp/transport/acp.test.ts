@@ -194,3 +194,26 @@ test("closing ends what is under way", async () => {
   expect(await outcome).toMatchObject({ kind: "unknown" });
   expect(channel.asked.at(-1)?.signal.aborted).toBe(true);
 });
+
+test("a client that is away is waited for as long as it is said, also when it is asked meanwhile; then it is over", async () => {
+  const world = fakeWorld();
+  const channel = new ScriptedChannel();
+  await using connection = connect(channel, world);
+  await ended(connection);
+  const away = (returnsWithinMs: number, wasSent: boolean): ChannelAnswer => {
+    return { kind: "away", message: "zed is gone", returnsWithinMs, wasSent };
+  };
+  channel.answers = { "tools/call": () => away(60_000, true), "server/discover": () => away(40_000, false) };
+  expect(await call(connection)).toMatchObject({ kind: "unknown", error: { code: "mcp.connection_lost" } });
+  expect(connection.state.value).toMatchObject({ kind: "waiting", untilMs: 60_000 });
+  await world.advance(20_000);
+  connection.restart();
+  await world.advance(1_000);
+  expect(connection.state.value).toMatchObject({ kind: "waiting", untilMs: 60_000, cause: { message: "zed is gone" } });
+  channel.answers = { "server/discover": () => away(0, false) };
+  await world.advance(40_000);
+  expect(connection.state.value).toMatchObject({ kind: "failed", cause: { code: "mcp.client_gone" } });
+  channel.answers = {};
+  connection.restart();
+  await connection.state.until(({ kind }) => kind === "ready", never);
+});
