@@ -1,5 +1,6 @@
 // The rounds of a modern request, against a scripted sender and a fake clock.
 import { describe, expect, test } from "vitest";
+import { TenonError } from "../../base/errors.js";
 import type { JsonObject } from "../../base/json/json.js";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
 import type { RequestOptions, RpcOutcome } from "../rpc/rpc.js";
@@ -191,4 +192,49 @@ test("the time of a person counts against no deadline, the time of the server ag
     [500, 600],
     [200, 200],
   ]);
+});
+
+describe("a call that is held at the other side", () => {
+  const HELD = { resultType: "input_required", requestState: "s", _meta: { "tenon/held": true } };
+  const sampling = { method: "sampling/createMessage", params: { messages: [] } };
+
+  test("hears of a refusal under its key, and goes on", async () => {
+    const { run, sent } = rounds({}, [{ ...HELD, inputRequests: { q: sampling } }, done]);
+    expect(await run()).toEqual({ kind: "result", result: done });
+    const error = { code: -32_601, message: "this client does no sampling" };
+    expect(sent[1]?.params).toMatchObject({ inputResponses: { q: { error } }, requestState: "s" });
+  });
+
+  test("is released when it is cancelled between two rounds, and when it asks without end", async () => {
+    const cancel = new AbortController();
+    const leaving: Peer = {
+      elicit: async () => {
+        cancel.abort();
+        return { action: "cancel" };
+      },
+    };
+    const one = rounds(leaving, [{ ...HELD, inputRequests: { q: ask } }]);
+    expect(await one.run("tools/call", { signal: cancel.signal })).toEqual({ kind: "cancelled" });
+    expect(one.sent.map(({ params }) => params).slice(1)).toEqual([{ requestState: "s" }]);
+    const endless = rounds(accepting, [{ ...HELD, inputRequests: { q: ask } }]);
+    expect(await endless.run()).toMatchObject({ kind: "error" });
+    expect(endless.sent.at(-1)?.params).toEqual({ requestState: "s" });
+  });
+});
+
+test("a round that is lost after the first one counts as sent: the server had the request", async () => {
+  const world = fakeWorld();
+  const lost: RpcOutcome = {
+    kind: "lost",
+    loss: { error: new TenonError("mcp.connection_lost", "gone"), wasSent: false },
+  };
+  const asking: RpcOutcome = { kind: "result", result: { resultType: "input_required", inputRequests: { q: ask } } };
+  const run = async (outcomes: RpcOutcome[]) =>
+    await requestInRounds(
+      { world, answers: new PeerAnswers(accepting, world.log), send: async () => outcomes.shift() ?? lost },
+      { method: "tools/call", params: {} },
+      { signal: never, timeoutMs: 1_000 },
+    );
+  expect(await run([lost])).toMatchObject({ kind: "lost", loss: { wasSent: false } });
+  expect(await run([asking, lost])).toMatchObject({ kind: "lost", loss: { wasSent: true } });
 });
