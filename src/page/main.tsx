@@ -49,7 +49,10 @@ const app = new App({
   schedule: (run) => (document.hidden ? setTimeout(run, 50) : requestAnimationFrame(run)),
   identity: { get: () => sessionStorage.getItem(IDENTITY), set: (value) => sessionStorage.setItem(IDENTITY, value) },
   logOut: async () => {
-    await fetch("/logout", { method: "POST", credentials: "same-origin" });
+    // With a body of that type: no form of another site can send it.
+    const headers = { "content-type": "application/json" };
+    const answer = await fetch("/logout", { method: "POST", credentials: "same-origin", headers, body: "{}" });
+    if (!answer.ok && answer.status !== 401) throw new Error(`the gateway answered ${answer.status}: still logged in`);
     sessionStorage.removeItem(IDENTITY);
     localStorage.removeItem(PERSON);
   },

@@ -22,6 +22,8 @@ export const SESSION_LIMITS = {
   promptCommands: 100,
   /** A prompt of a server that is typed while its list is still on the way waits this long for it. */
   promptListWaitMs: 3_000,
+  /** And while its server is still starting, this long for that. */
+  promptServerWaitMs: 30_000,
   /** After a server said that its prompts changed: menus need no haste, and a storm of notices is one. */
   promptRelistMs: 500,
   /** What a server suggests for an argument of its prompt: how long a person waits for that, and how much they read. */

@@ -7,6 +7,8 @@ import { entryOf } from "../wire/json.js";
 /** Longer texts are shown as they are: parsing takes time with their length. */
 const MAX_CHARS = 200_000;
 const MAX_DEPTH = 24;
+/** The parser's time grows with the square of the marks in a paragraph: a thousand of `*a ` take it 150 ms, 10,000 take 20 s. */
+const MAX_MARKS_SQUARED = 1_500_000;
 
 const SCHEMES = new Set(["http:", "https:", "mailto:"]);
 
@@ -38,12 +40,22 @@ export function Markdown({ text }: { readonly text: string }) {
 
 export function markdownNodes(text: string): ComponentChildren {
   const plain = <p class="plain">{text}</p>;
-  if (text.length > MAX_CHARS) return plain;
+  if (text.length > MAX_CHARS || isSlow(text)) return plain;
   try {
     return blocks(Lexer.lex(text, { gfm: true }), 0);
   } catch {
     return plain; // nested deeper than the parser can follow
   }
+}
+
+/** Whether the parser would take so long that the page stands still, as texts made for that do. Items of lists are parsed each by itself. */
+export function isSlow(text: string): boolean {
+  let cost = 0;
+  for (const paragraph of text.split(/\n[ \t]*\n|\n(?= {0,3}[-+] \S)/u)) {
+    const marks = paragraph.match(/[*_~[\]`<!|&\\]/gu)?.length ?? 0;
+    cost += marks * marks;
+  }
+  return cost > MAX_MARKS_SQUARED;
 }
 
 function blocks(tokens: readonly Token[], depth: number): VNode[] {

@@ -73,11 +73,14 @@ export class PromptExpansion implements AsyncDisposable {
   /** Undefined when it is not the prompt of a server. */
   async #asPrompt([first, ...rest]: readonly ContentBlock[], signal: AbortSignal): Promise<Expanded | undefined> {
     const meant = first?.type === "text" ? promptNameIn(first.text) : undefined;
-    if (meant && !this.#prompts.find(meant.name)) await this.#prompts.settled(signal);
-    const command = meant && this.#prompts.find(meant.name);
-    if (!meant || !command) {
-      if (!meant || !this.#prompts.hasServer(meant.server)) return undefined;
-      return { kind: "said", text: `The server ${meant.server} has no such prompt. /help lists what there is.` };
+    if (!meant) return undefined;
+    const server = this.#prompts.find(meant.name) ? "settled" : await this.#prompts.settled(meant.server, signal);
+    const command = this.#prompts.find(meant.name);
+    if (!command) {
+      if (!server) return undefined;
+      const isStarting = "is still starting. Send this again when it is there; `/mcp` shows it.";
+      const words = server === "starting" ? isStarting : "has no such prompt. /help lists what there is.";
+      return { kind: "said", text: `The server ${meant.server} ${words}` };
     }
     const run = await runPrompt(command, meant.words, signal);
     if (run.kind === "said") return run;

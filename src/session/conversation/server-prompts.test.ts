@@ -71,11 +71,29 @@ describe("the commands", () => {
     server.become(serving(world));
     await settle();
     expect(prompts.commands.map(({ name }) => name)).toEqual(["my_server:greet_me"]);
-    expect(prompts.hasServer("my_server")).toBe(true);
+    expect(await prompts.settled("my_server", signal)).toBe("settled");
+    expect(await prompts.settled("another", signal)).toBeUndefined();
     expect(changes).toBe(1);
     prompts.follow([]);
     expect(prompts.commands).toEqual([]);
     expect(changes).toBe(2);
+  });
+
+  test("of a server that is starting are waited for, and not for ever", async () => {
+    const world = fakeWorld();
+    await using prompts = new ServerPrompts(world, () => {});
+    const server = new FakeServer("s");
+    prompts.follow([server]);
+    server.state.set({ kind: "connecting", attempt: 1, sinceMs: 0 });
+    const waiting = prompts.settled("s", signal);
+    await world.advance(10_000);
+    server.become(serving(world));
+    expect(await waiting).toBe("settled");
+    expect(prompts.find("s:greet_me")).toBeDefined();
+    server.state.set({ kind: "connecting", attempt: 1, sinceMs: 0 });
+    const given = prompts.settled("s", signal);
+    await world.advance(SESSION_LIMITS.promptServerWaitMs);
+    expect(await given).toBe("starting");
   });
 
   test("follow what the server says, once for a storm of notices", async () => {

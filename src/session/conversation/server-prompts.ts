@@ -69,15 +69,19 @@ export class ServerPrompts implements AsyncDisposable {
     return this.#commands.find((command) => command.name === name);
   }
 
-  /** Waits for lists that are on their way, but not for long: then what is known has to do. */
-  async settled(signal: AbortSignal): Promise<void> {
+  /**
+   * Waits for the server of that name while it starts, and for lists that are on their way, but not for long: then what is
+   * known has to do. Says what became of the server; `undefined`: there is none of that name.
+   */
+  async settled(name: string, signal: AbortSignal): Promise<"starting" | "settled" | undefined> {
+    const server = [...this.#followed.keys()].find(({ spec }) => typed(spec.name) === name);
+    if (server?.state.value.kind === "connecting") {
+      using patience = this.#world.deadline(SESSION_LIMITS.promptServerWaitMs, signal);
+      await server.state.until(({ kind }) => kind !== "connecting", patience.signal).catch(() => undefined);
+    }
     using deadline = this.#world.deadline(SESSION_LIMITS.promptListWaitMs, signal);
     await this.#asking.until((count) => count === 0, deadline.signal).catch(() => undefined);
-  }
-
-  /** Whether what stands before the colon is one of the servers. */
-  hasServer(name: string): boolean {
-    return [...this.#followed.keys()].some(({ spec }) => typed(spec.name) === name);
+    return server && (server.state.value.kind === "connecting" ? "starting" : "settled");
   }
 
   follow(servers: readonly PromptServer[]): void {
