@@ -146,6 +146,22 @@ function Totals({ turns }: { readonly turns: readonly TurnUsage[] }) {
   );
 }
 
+const DAY_SECONDS = 86_400;
+/** Steps of the axis: whole days, whole turns. */
+const DAYS = [1, 2, 7, 14, 28, 91, 182, 364].map((days) => days * DAY_SECONDS);
+const TURNS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000];
+const LEAST = { day: 14, turn: 10 };
+
+/** Few bars lie at the left of a usual width instead of filling it. */
+function rangeOfX(labels: readonly number[], by: "turn" | "day"): [number, number] {
+  const step = by === "day" ? DAY_SECONDS : 1;
+  const [first = 0, last = first] = [labels[0], labels.at(-1)];
+  const least = LEAST[by] * step;
+  return by === "day"
+    ? [Math.min(first, last - least) - step, last + step]
+    : [first - step, Math.max(last, least) + step];
+}
+
 function Chart({
   labels,
   series,
@@ -176,8 +192,14 @@ function Chart({
       {
         width: element.clientWidth,
         height: 180,
-        scales: { x: { time: by === "day" } },
-        axes: [axis, { ...axis, size: 60, values: (_: unknown, ticks: number[]) => ticks.map(count) }],
+        scales: {
+          x: { time: by === "day", range: () => rangeOfX(labels, by) },
+          y: { range: (_, __, most) => [0, Math.max(1, most * 1.1)] },
+        },
+        axes: [
+          { ...axis, incrs: by === "day" ? DAYS : TURNS },
+          { ...axis, size: 60, values: (_: unknown, ticks: number[]) => ticks.map(count) },
+        ],
         series: [{ label: by }, line("tokens", "--model"), line("of them out", "--tool")],
         legend: { show: false },
         cursor: { show: false },
@@ -192,5 +214,17 @@ function Chart({
       chart.destroy();
     };
   }, [series]);
-  return <div class="card chart" ref={frame} role="img" aria-label={`tokens by ${by}`} />;
+  return (
+    <figure class="card chart">
+      <div ref={frame} role="img" aria-label={`tokens by ${by}`} />
+      <figcaption class="legend">
+        <span>
+          <span class="swatch model" /> tokens in
+        </span>
+        <span>
+          <span class="swatch tool" /> tokens out
+        </span>
+      </figcaption>
+    </figure>
+  );
 }
