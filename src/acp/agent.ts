@@ -127,6 +127,7 @@ function withOwnMethods(app: AgentApp, access: SessionAccess, sessions: OpenSess
   const all = sessionMethods(access, {
     peek: (id) => sessions.known(id) ?? access.peek(id),
     joined: (id) => sessions.find(id),
+    takenBack: (signal) => sessions.takenBack(signal),
   });
   const names = [MCP_STATUS, ...SESSION_METHODS, ...(access.shared ? SHARED_SESSION_METHODS : [])];
   const own: SharedAccess["methods"] = Object.fromEntries(names.map((name) => [name, all[name]]));

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { JsonValue } from "../base/json/json.js";
-import { readClientServers } from "./from-client.js";
+import { readClientServers, readSessionRequest } from "./from-client.js";
 
 const stdio = (more: object = {}) => ({ kind: "stdio", name: "a", command: "npx", args: [], env: {}, ...more });
 
@@ -89,5 +89,22 @@ test("any JSON gives servers and reasons, never an exception, and every server h
       for (const { reason } of rejected) expect(reason).not.toBe("");
       if (Array.isArray(raw)) expect(servers.length + rejected.length).toBe(raw.length);
     }),
+  );
+});
+
+test("more than a request may have are refused before any of them is looked at, as a list and as a map", () => {
+  const entries = (count: number) =>
+    Array.from({ length: count }, (_, at) => ({ type: "acp", name: `s${at}`, serverId: `i${at}` }));
+  expect(readClientServers(entries(128)).servers).toHaveLength(128);
+  const words = "mcpServers has 5000 servers: a request may have at most 128";
+  const many = entries(5_000);
+  const unread = new Proxy(many, {
+    get: (list, key) => (typeof key === "string" && /^\d/u.test(key) ? expect.unreachable() : Reflect.get(list, key)),
+  });
+  expect(() => readClientServers(unread)).toThrow(words);
+  expect(() => readClientServers(Object.fromEntries(many.map((one) => [one.name, one])))).toThrow(words);
+  const directories = Array.from({ length: 257 }, () => 1);
+  expect(() => readSessionRequest({ cwd: "/", additionalDirectories: directories })).toThrow(
+    "additionalDirectories has 257 directories: a request may have at most 256",
   );
 });

@@ -10,6 +10,7 @@ import type { ContentBlock } from "../base/text/content.js";
 import type { BearerAuth, ServerSpec } from "../mcp/index.js";
 import type { NewSession, RejectedServer } from "../session/index.js";
 import type { IncludeMode, ServerInclude } from "../tools/index.js";
+import { ACP_LIMITS } from "./limits.js";
 import { receivedMeta } from "./meta.js";
 
 export interface SessionRequest extends ClientServers {
@@ -44,6 +45,13 @@ export function readSessionRequest(params: unknown): SessionRequest {
 /** No TenonError: the start of the command line must not load it. */
 export class InvalidRequest extends Error {}
 
+/** Of a list or a map. */
+function mustFit(field: "mcpServers" | "additionalDirectories", raw: JsonValue | undefined, what: string): void {
+  const most = ACP_LIMITS.lists[field];
+  const given = Array.isArray(raw) ? raw.length : Object.keys(isJsonObject(raw) ? raw : {}).length;
+  if (given > most) throw new InvalidRequest(`${field} has ${given} ${what}: a request may have at most ${most}`);
+}
+
 /** Nothing is repaired here: a session without the instructions its client relies on would be another session. */
 function readSystemPrompt(raw: JsonValue | undefined): SessionRequest["systemPrompt"] {
   if (raw === undefined || raw === null) return undefined;
@@ -67,6 +75,7 @@ function readDirectories(raw: JsonValue | undefined, tell: (problem: string) => 
     tell("additionalDirectories is no array: the session has its own directory only");
     return [];
   }
+  mustFit("additionalDirectories", raw, "directories");
   const isUsable = (path: JsonValue): path is string => typeof path === "string" && isAbsolute(path);
   for (const path of raw) {
     if (!isUsable(path)) tell(`additionalDirectories: ${JSON.stringify(path)} is no absolute path, and is left out`);
@@ -85,7 +94,9 @@ export interface ClientServers {
   readonly notices: readonly string[];
 }
 
+/** Throws an `InvalidRequest` for more than there may be. */
 export function readClientServers(raw: JsonValue | undefined): ClientServers {
+  mustFit("mcpServers", raw, "servers");
   const servers = new Map<string, ServerSpec>();
   const rejected: RejectedServer[] = [];
   const includes = new Map<string, ServerInclude>();

@@ -14,6 +14,7 @@ export type { AgentOptions, PromisedSession } from "./agent.js";
 export { abilitiesOf, type SetupCommand } from "./capabilities.js";
 export { readClientServers } from "./from-client.js";
 export { Front, type FrontOptions, type FrontStream, messageSink } from "./front.js";
+export { ACP_LIMITS } from "./limits.js";
 export { tenonMeta } from "./meta.js";
 export type { SharedMessage } from "./numbered.js";
 export { EARLY_SETTINGS, settingsAnswer } from "./options.js";

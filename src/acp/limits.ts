@@ -20,6 +20,11 @@ export const ACP_LIMITS = {
   clientTerminalEndMs: 5_000,
   /** Answers that wait for a client which does not read. Updates wait for it by themselves; with more, it is taken for gone. */
   acpMaxPendingChars: 67_108_864,
+  /**
+   * In one list of a request: more are refused before any of them is looked at. Each server is a process or a connection with
+   * state of its own, and editors have a dozen.
+   */
+  lists: { mcpServers: 128, additionalDirectories: 256, kinds: 64 },
   /** Of one `_tenon/session/records`; a client that wants more asks again. */
   recordsPerRead: 500,
   /**

@@ -1,8 +1,9 @@
-// What `_tenon/session/set_tools` may be asked with: anything else is a named error.
+// What the methods about one session may be asked with: anything else is a named error.
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { TenonError } from "../base/errors.js";
-import { readSetTools } from "./session-methods.js";
+import type { SessionAccess } from "./access.js";
+import { readSetTools, sessionMethods } from "./session-methods.js";
 
 test("set_tools: the mode is replace unless given, and what is wrong is named", () => {
   expect(readSetTools({ key: "my tools" })).toEqual({ key: "my tools", mode: "replace", tools: [] });
@@ -37,4 +38,29 @@ test("set_tools: whatever comes is read, or refused as an invalid request", () =
       }
     }),
   );
+});
+
+test("records: kinds beyond the limit are refused before anything is read", async () => {
+  const read: number[] = [];
+  const access = {
+    records: (_id: string, after: number) => {
+      read.push(after);
+      return Promise.resolve([
+        { kind: "usage", seq: 1 },
+        { kind: "text", seq: 2 },
+      ] as never[]);
+    },
+  };
+  const finding = { peek: () => undefined, joined: expect.unreachable, takenBack: (signal: AbortSignal) => signal };
+  const methods = sessionMethods(access as unknown as SessionAccess, finding);
+  const { signal } = new AbortController();
+  const records = async (kinds: string[]) =>
+    await methods["_tenon/session/records"]({ sessionId: "s", kinds }, () => {}, signal);
+  const most = Array.from({ length: 64 }, (_, at) => (at === 0 ? "usage" : ""));
+  expect(await records(most)).toEqual({ records: [{ kind: "usage", seq: 1 }], seq: 2, next: 2 });
+  await expect(records([...most, "text"])).rejects.toMatchObject({
+    code: "session.invalid_request",
+    message: "kinds has 65 entries: there may be at most 64",
+  });
+  expect(read).toEqual([0]);
 });

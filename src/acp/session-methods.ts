@@ -19,9 +19,11 @@ interface Finding {
   readonly peek: (id: string) => SessionHandle | undefined;
   /** One that this connection has open. */
   readonly joined: (id: string) => SessionHandle;
+  /** Aborts when the client takes its request back, but not when it is gone. */
+  readonly takenBack: (signal: AbortSignal) => AbortSignal;
 }
 
-export function sessionMethods(access: SessionAccess, { peek, joined }: Finding): SessionMethods {
+export function sessionMethods(access: SessionAccess, { peek, joined, takenBack }: Finding): SessionMethods {
   const find = (params: JsonObject): SessionHandle => {
     const id = sessionId(params);
     const session = peek(id);
@@ -45,7 +47,7 @@ export function sessionMethods(access: SessionAccess, { peek, joined }: Finding)
       return open ? viewOf(open) : storedViewOf(await access.stored(sessionId(params)));
     },
     "_tenon/session/tools": async (params, _, signal) => await toolsOf(find(params), params["query"], signal),
-    "_tenon/session/call_tool": async (params, _, signal) => await callTool(find(params), params, signal),
+    "_tenon/session/call_tool": async (params, _, signal) => await callTool(find(params), params, takenBack(signal)),
     "_tenon/session/set_tools": (params) => joined(sessionId(params)).setTools(readSetTools(params)),
     "_tenon/session/records": async (params) => await recordsOf(access, sessionId(params), params),
     "_tenon/question/answer": (params) => {
@@ -189,7 +191,12 @@ async function recordsOf(access: SessionAccess, id: string, params: JsonObject):
   if (!isCount(after) || !isCount(limit)) {
     throw new TenonError("session.invalid_request", "after and limit must be whole numbers from 0 on");
   }
-  const isWanted = ({ kind }: StoredRecord) => !Array.isArray(kinds) || kinds.includes(kind);
+  const most = ACP_LIMITS.lists.kinds;
+  if (Array.isArray(kinds) && kinds.length > most) {
+    throw new TenonError("session.invalid_request", `kinds has ${kinds.length} entries: there may be at most ${most}`);
+  }
+  const wanted = Array.isArray(kinds) ? new Set<unknown>(kinds) : undefined;
+  const isWanted = ({ kind }: StoredRecord) => wanted?.has(kind) ?? true;
   const read = await access.records(id, after, Math.min(limit, ACP_LIMITS.recordsPerRead));
   const records = read.filter(isWanted);
   const seq = read.at(-1)?.seq ?? after;

@@ -257,7 +257,7 @@ export class OpenSessions {
     }
     const before = session.turnCount;
     try {
-      const { stopReason, turn } = await session.prompt(content, this.#takenBack(signal), defined({ promptId }));
+      const { stopReason, turn } = await session.prompt(content, this.takenBack(signal), defined({ promptId }));
       const answer = { stopReason, usage: usageOf(session.usage) };
       if (!this.#access.shared) return answer;
       return { ...answer, _meta: sharedMeta({ ...defined({ turn }), seq: session.log.lastSeq }) };
@@ -266,8 +266,8 @@ export class OpenSessions {
     }
   }
 
-  /** Aborts when the client takes the prompt back, but not when it is gone: then its sessions are closed, which is another end. */
-  #takenBack(signal: AbortSignal): AbortSignal {
+  /** Aborts when the client takes its request back, but not when it is gone: then its sessions are closed, which is another end. */
+  takenBack(signal: AbortSignal): AbortSignal {
     const controller = new AbortController();
     const onAbort = () => {
       if (!this.#connection?.signal.aborted) controller.abort(signal.reason);

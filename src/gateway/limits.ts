@@ -54,6 +54,8 @@ export const GATEWAY_LIMITS = {
     inAll: 1_000,
     perAccount: 200,
     clientsPerSession: 32,
+    /** That its clients brought, together. */
+    servers: 256,
     restMs: 600_000,
     runtimeIdleMs: 600_000,
     continueWithinMs: 86_400_000,

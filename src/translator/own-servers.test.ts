@@ -108,3 +108,12 @@ test("log lines without end do not use up what the token of the editor may send"
   expect(notices.length).toBeLessThanOrEqual(TRANSLATOR_LIMITS.notices.burst + 8);
   await within(own[Symbol.asyncDispose]());
 });
+
+test("more servers than a gateway takes are neither read nor started, and it is told their number only", async () => {
+  const { own, place, world } = stage();
+  const many = Array.from({ length: 129 }, (_, at) => ({ ...PROGRAM, name: `p${at}` }));
+  const placed = await place(many);
+  expect(placed).toEqual(many.map(() => ({})));
+  expect(world.logEntries.map(({ event }) => event)).toEqual([]);
+  await own[Symbol.asyncDispose]();
+});

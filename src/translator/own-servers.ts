@@ -1,7 +1,7 @@
 // The editor's servers that run beside the translator: programs of this machine, and addresses that only it can reach.
 import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
-import { readClientServers } from "../acp/index.js";
+import { ACP_LIMITS, readClientServers } from "../acp/index.js";
 import { orAborted } from "../base/async/deadline.js";
 import { Scope } from "../base/async/scope.js";
 import { isPrivateAddress } from "../base/io/net-policy.js";
@@ -154,8 +154,11 @@ export class OwnServers implements AsyncDisposable {
 
   async #place({ sessionId, directories }: Directories, mcpServers: JsonValue | undefined): Promise<JsonValue> {
     const { world } = this.#options;
+    const given = entriesOf(mcpServers);
+    // The gateway refuses that many, and need not see what they are.
+    if (given.length > ACP_LIMITS.lists.mcpServers) return given.map(() => ({}));
     const read = async (entry: JsonValue) => ({ entry, ...(await readEntry(entry, world)) });
-    const entries = await Promise.all(entriesOf(mcpServers).map(read));
+    const entries = await Promise.all(given.map(read));
     const before = this.#placed.get(sessionId) ?? new Map<string, PlacedServer>();
     const specs = new Map(entries.flatMap(({ spec }) => (spec ? [[spec.name, spec] as const] : [])));
     const keyOf = (spec: ServerSpec) => canonicalJson(JSON.parse(JSON.stringify([spec, directories])));

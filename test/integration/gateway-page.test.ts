@@ -330,6 +330,48 @@ scenario(
 );
 
 scenario(
+  ["G669", "G724"],
+  "a call by a person goes on when the connection of its caller breaks, and lists beyond their limits are refused whole",
+  async () => {
+    await using house = await House.open();
+    const [client, caller] = [await house.local(), await house.local()];
+    const sessionId = await newSession(client, house, [scriptedAcpServer("loud", SHOUTER)]);
+    await ask(caller, "session/load", { sessionId, cwd: house.work, mcpServers: [] });
+    const view = () => ask(client, "_tenon/session/view", { sessionId });
+    const call = { sessionId, name: "mcp__loud__shout", arguments: { text: "hi" } };
+    const calling = caller.request("_tenon/session/call_tool", call).catch(() => "broken");
+    await expect.poll(async () => listIn(await view(), "questions")).toHaveLength(1);
+    caller.web.terminate();
+    expect(await calling).toBe("broken");
+    await expect.poll(async () => listIn(await view(), "clients")).toHaveLength(1);
+    const [question] = listIn(await view(), "questions");
+    await ask(client, "_tenon/question/answer", { sessionId, questionId: question?.["id"], answer: "once" });
+    const outcomes = async () => {
+      const { records } = await ask(client, "_tenon/session/records", { sessionId, kinds: ["outcome"] });
+      return records;
+    };
+    await expect.poll(outcomes).toMatchObject([{ outcome: { kind: "done" } }]);
+
+    const mcpServers = Array.from({ length: 129 }, (_, at) => ({ type: "acp", name: `s${at}`, serverId: `i${at}` }));
+    const message = "mcpServers has 129 servers: a request may have at most 128";
+    const data = { code: "session.invalid_request" };
+    for (const method of ["session/new", "session/load", "session/fork", "_tenon/session/set_mcp_servers"]) {
+      const { error } = await client.request(method, { sessionId, cwd: house.work, mcpServers });
+      expect(error, method).toMatchObject({ code: -32602, message, data });
+    }
+    expect(listIn(await ask(client, "_tenon/mcp/status", { sessionId }), "servers")).toHaveLength(1);
+    const scopes = Array.from({ length: 100 }, () => "read");
+    for (const [method, params] of [
+      ["_tenon/gateway/page", { scopes }],
+      ["_tenon/gateway/tokens", { action: "create", name: "many", scopes }],
+      ["_tenon/session/records", { sessionId, kinds: scopes }],
+    ] as const)
+      expect((await client.request(method, params)).error, method).toMatchObject({ code: -32602, data });
+  },
+  { platform: "linux" },
+);
+
+scenario(
   ["G669"],
   "a call by a person is there after a restart; one that was waiting when the gateway stopped was not made, and the session goes on",
   async () => {

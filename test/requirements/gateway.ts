@@ -439,6 +439,11 @@ export const GATEWAY_REQUIREMENTS = [
     id: "G566",
     text: "tenon gateway run --trace records the messages of all clients, without their keys and environments",
   },
+  // G724 to G729: what no client can do to the others.
+  {
+    id: "G724",
+    text: "lists of a request beyond their limits are refused whole, before any entry is looked at, and nothing is started",
+  },
   // G690 to G719: the page in a browser.
   {
     id: "G690",

@@ -2,6 +2,7 @@
 import { defined } from "../../base/json/defined.js";
 import { canonicalJson, type JsonValue } from "../../base/json/json.js";
 import type { GivenServers, NewSession, Session } from "../../session/index.js";
+import { GATEWAY_LIMITS } from "../limits.js";
 
 type GivenServer = GivenServers["servers"][number];
 
@@ -40,20 +41,45 @@ export class BroughtServers {
     isHere: (client: string | undefined) => boolean,
   ): Promise<void> {
     const given = this.#given;
-    const fresh = (request.servers ?? []).filter((spec) => this.#isFresh(spec, client, isHere));
+    const known = new Map(given.servers.map((spec) => [spec.name, spec]));
+    const wanted = (request.servers ?? []).filter((spec) =>
+      this.#isFresh(spec, known.get(spec.name), { client, isHere }),
+    );
+    const fresh = this.#thatFit(wanted, known);
     const names = new Set([...given.servers, ...(given.rejected ?? [])].map(({ name }) => name));
-    const rejected = (request.rejected ?? []).filter(({ name }) => !names.has(name));
+    const room = Math.max(0, GATEWAY_LIMITS.sessions.servers - (given.rejected?.length ?? 0));
+    const rejected = (request.rejected ?? []).filter(({ name }) => !names.has(name)).slice(0, room);
     if (fresh.length === 0 && rejected.length === 0) return;
-    const isFresh = (name: string) => fresh.some((spec) => spec.name === name);
+    const freshNames = new Set(fresh.map(({ name }) => name));
+    const isFresh = (name: string) => freshNames.has(name);
     const includes = Object.fromEntries(Object.entries(request.includes ?? {}).filter(([name]) => isFresh(name)));
     const brought = { servers: fresh, rejected, includes, required: (request.required ?? []).filter(isFresh) };
     for (const { name } of fresh) this.#declarers.set(name, client);
     await this.#give(mergedServers(given, brought));
   }
 
-  #isFresh(spec: GivenServer, client: string | undefined, isHere: (client: string | undefined) => boolean): boolean {
+  /** A client that joins again and again, with other servers each time, must not make a session that stalls all others. */
+  #thatFit(wanted: readonly GivenServer[], known: ReadonlyMap<string, GivenServer>): readonly GivenServer[] {
+    const { servers: most } = GATEWAY_LIMITS.sessions;
+    let room = most - known.size;
+    const fitting = wanted.filter(({ name }) => known.has(name) || room-- > 0);
+    const surplus = wanted.length - fitting.length;
+    if (surplus > 0) {
+      const words = `The clients of a session may bring ${most} servers in all: ${surplus} of a client that joined are left out.`;
+      this.#session.notice("warning", words);
+    }
+    return fitting;
+  }
+
+  #isFresh(
+    spec: GivenServer,
+    known: GivenServer | undefined,
+    {
+      client,
+      isHere,
+    }: { readonly client: string | undefined; readonly isHere: (client: string | undefined) => boolean },
+  ): boolean {
     const { name } = spec;
-    const known = this.#given.servers.find((one) => one.name === name);
     if (!known) return true;
     if (isSameServer(known, spec)) return false;
     const declarer = this.#declarers.get(name);

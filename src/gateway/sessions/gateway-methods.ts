@@ -124,8 +124,8 @@ export class GatewayMethods {
     if (name !== undefined && (typeof name !== "string" || !isTokenName(name))) {
       throw invalid("the name of a device has 1 to 64 letters, digits, spaces or ._@-");
     }
-    if (!Array.isArray(scopes) || !scopes.every(isScope)) throw invalid(`scopes must be among ${SCOPES.join(", ")}`);
-    const granted = scopes.filter(isScope);
+    const granted = readScopes(scopes);
+    if (!granted) throw invalid(`scopes must be among ${SCOPES.join(", ")}`);
     const missing = granted.find((scope) => !principal.scopes.has(scope));
     if (missing !== undefined) {
       throw new TenonError("access.denied", `the scope "${missing}" cannot be given by a client that does not have it`);
@@ -159,6 +159,12 @@ function isScope(one: unknown): one is Scope {
   return SCOPES.some((scope) => scope === one);
 }
 
+/** Each once at most: a list of any length would be kept and written. */
+function readScopes(given: unknown): readonly Scope[] | undefined {
+  const isWhole = Array.isArray(given) && given.length <= SCOPES.length && given.every(isScope);
+  return isWhole ? given : undefined;
+}
+
 function invalid(words: string): TenonError {
   return new TenonError("session.invalid_request", words);
 }
@@ -167,11 +173,12 @@ function readNewToken({ name, account, scopes, expiresInMs }: JsonObject): Param
   const malformed = (what: string) => invalid(`${what} of a new token is malformed`);
   if (typeof name !== "string") throw malformed("the name");
   if (account !== undefined && typeof account !== "string") throw malformed("the account");
-  if (scopes !== undefined && !(Array.isArray(scopes) && scopes.every(isScope))) throw malformed("the list of scopes");
+  const granted = readScopes(scopes);
+  if (scopes !== undefined && !granted) throw malformed("the list of scopes");
   if (expiresInMs !== undefined && typeof expiresInMs !== "number") throw malformed("expiresInMs");
   return {
     name,
-    ...defined({ account, scopes: Array.isArray(scopes) ? scopes.filter(isScope) : undefined, expiresInMs }),
+    ...defined({ account, scopes: granted, expiresInMs }),
   };
 }
 

@@ -2,7 +2,9 @@
 import { expect, test } from "vitest";
 import { House, LOAD, REQUEST, STATE, said } from "../../../test/gateway-house.js";
 import type { SessionHandle } from "../../acp/index.js";
+import type { GivenServers } from "../../session/index.js";
 import { GATEWAY_LIMITS } from "../limits.js";
+import { BroughtServers } from "./brought-servers.js";
 import type { ClientAccess } from "./client-access.js";
 import { sessionEnvironment } from "./runtimes.js";
 
@@ -436,4 +438,27 @@ test("a question is whole for those who may answer it, and without its secrets f
       expect(JSON.stringify(text).includes("canary-5d2")).toBe(isWhole);
     }
   }
+});
+
+test("servers that clients bring one request after the other are bounded in all, and that is said once each time", async () => {
+  const given: GivenServers[] = [];
+  const notices: string[] = [];
+  const session: ConstructorParameters<typeof BroughtServers>[0] = {
+    state: "idle",
+    setServers: async (servers) => {
+      given.push(servers);
+    },
+    notice: (_level, words) => notices.push(words),
+  };
+  const many = (prefix: string) =>
+    Array.from({ length: 200 }, (_, at) => ({ kind: "acp", name: `${prefix}${at}`, serverId: "x" }) as const);
+  const brought = new BroughtServers(session, { cwd: "/", servers: many("a") }, "c");
+  const odd = many("odd").map(({ name }) => ({ name, reason: "odd" }));
+  for (const prefix of ["b", "c"]) await brought.join({ servers: many(prefix), rejected: odd }, "c", () => true);
+  const { servers: most } = GATEWAY_LIMITS.sessions;
+  expect(given.at(-1)?.servers).toHaveLength(most);
+  expect(notices.map((words) => words.match(/\d+ of a client/u)?.[0])).toEqual(["144 of a client", "200 of a client"]);
+  // Those that are there can still be changed.
+  await brought.join({ servers: [{ kind: "acp", name: "a0", serverId: "y" }] }, "c", () => true);
+  expect(given.at(-1)?.servers).toContainEqual({ kind: "acp", name: "a0", serverId: "y" });
 });
