@@ -122,6 +122,25 @@ describe("tenon attach", () => {
     expect(new Set(ids).size).toBe(2);
   });
 
+  it("shows the outcome of a call although it hears later that its own turn began", async () => {
+    const attached: Attached = new Attached({
+      turn: async (turn) => {
+        await turn.update({ sessionUpdate: "tool_call", ...CALL, status: "in_progress" });
+        const [, promptId] = JSON.stringify(attached.heard.at(-1)).match(/"promptId":"([^"]+)"/u) ?? [];
+        await turn.info(running(ME, promptId ?? ""));
+        await turn.update({ sessionUpdate: "tool_call_update", toolCallId: CALL.toolCallId, status: "completed" });
+        await turn.info({ state: "idle" });
+        return "end_turn";
+      },
+    });
+    await attached.prompted();
+    attached.chat.type("go");
+    await attached.chat.output.until("✓ Run rm");
+    attached.chat.type("/quit");
+    expect(await attached.done).toBe(0);
+    expect(attached.chat.output.text).not.toContain("no outcome");
+  });
+
   it("asks in whoever's turn, and gives the line back with what was typed", async () => {
     const attached = new Attached({}, {}, true);
     Object.assign(attached.chat.input, { isTTY: true, setRawMode: () => {} });

@@ -253,8 +253,10 @@ export class TextView implements ChatView {
   #info(meta: JsonObject): void {
     const { shared, screen, palette } = this.#options;
     if (!shared) return;
+    // That a turn of our own began may be told when its calls are shown already.
+    const isOwn = !shared.isBusy && shared.isSent(meta["promptId"]);
     const change = shared.hear(meta);
-    if (change !== undefined) this.#settle();
+    if (change === "ended" || (change === "began" && !isOwn)) this.#settle();
     if (change === "began" && !this.#endReplay) this.turnStarted();
     const ended = endedQuestion(meta);
     if (ended?.by && !shared.isOwn(ended.by)) {
