@@ -265,6 +265,24 @@ scenario(
     await two.getByRole("alert").waitFor();
     expect(two.url()).not.toContain("pair");
     expect(await count(two, ".nav")).toBe(0);
+
+    // By a token; what is revoked in the view of the gateway is out within a second.
+    const { token } = await stage.ask("_tenon/gateway/tokens", { action: "create", name: "tablet", scopes: ["read"] });
+    await two.getByLabel("Token or pairing code").fill(token);
+    await two.getByRole("button", { name: "Log in" }).click();
+    await two.getByRole("navigation", { name: "Views" }).waitFor();
+    await page.getByRole("link", { name: "Gateway" }).click();
+    await page.locator(".row", { hasText: "first" }).getByRole("button", { name: "Revoke" }).click();
+    await one.getByText("You are logged out: log in again.").waitFor();
+
+    // Whoever logs out is out, also after a reload; the device is gone.
+    await reader.getByRole("button", { name: "Log out" }).last().click();
+    await reader.getByLabel("Token or pairing code").waitFor();
+    await reader.reload();
+    await reader.getByLabel("Token or pairing code").waitFor();
+    const { tokens } = await stage.ask("_tenon/gateway/tokens", { action: "list" });
+    const good = tokens.filter((token: { revokedAt?: number }) => token.revokedAt === undefined);
+    expect(good.map(({ name }: { name: string }) => name)).not.toContain("reader");
   },
   NEEDS,
 );
