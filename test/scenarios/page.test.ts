@@ -194,6 +194,9 @@ scenario(
 
     await page.goto(`${base}#/session/${sessionId}/servers`);
     await page.locator(".server-card", { hasText: "ready" }).waitFor();
+    await page.getByRole("button", { name: "Restart" }).click();
+    await page.locator(".server-card").getByRole("status").waitFor();
+    await page.locator(".server-card", { hasText: "ready" }).waitFor();
     for (const view of [
       "sessions",
       "approvals",
