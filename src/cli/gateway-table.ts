@@ -73,7 +73,7 @@ export const GATEWAY: Group = {
       summary: "let a phone or another browser in: a link and its QR code",
       details: [
         "The link leads to the page of the gateway, where sessions are followed and questions answered. It holds a code that is good once, for 5 minutes. Five wrong codes, from whomever, make it void.",
-        "What it lets in is a device: tenon gateway token list shows it, and tenon gateway token revoke ends it.",
+        "What it lets in is a device: tenon gateway token list shows it, and tenon gateway token revoke ID ends it.",
       ],
       options: {
         json: JSON_OPTION,
@@ -96,7 +96,11 @@ export const GATEWAY: Group = {
       ],
       arguments: [
         { name: "ACTION", summary: "what to do", choices: ["create", "list", "revoke"] },
-        { name: "NAME", summary: "what to call it; to revoke, also its id", isOptional: true },
+        {
+          name: "NAME",
+          summary: "what to call it; to revoke, also its id, and for a device only that",
+          isOptional: true,
+        },
       ],
       options: {
         json: JSON_OPTION,

@@ -444,6 +444,10 @@ export const GATEWAY_REQUIREMENTS = [
     id: "G724",
     text: "lists of a request beyond their limits are refused whole, before any entry is looked at, and nothing is started",
   },
+  {
+    id: "G725",
+    text: "a token is revoked by its id, or by a name that it alone has; devices, which name themselves, by id only",
+  },
   // G690 to G719: the page in a browser.
   {
     id: "G690",

@@ -112,7 +112,7 @@ function readIfThere(path: string): string {
 }
 
 scenario(
-  ["G660", "G662", "G665"],
+  ["G660", "G662", "G665", "G725"],
   "tenon gateway pair prints a link and its QR code; the device is listed and revoked",
   async () => {
     await using home = new Home();
@@ -138,7 +138,11 @@ scenario(
     }
     const list = await home.tenon(["gateway", "token", "list"]);
     expect(list.stdout).toMatch(/my phone .*read,approve.*device/u);
-    expect((await home.tenon(["gateway", "token", "revoke", "my phone"])).code).toBe(0);
+    // Devices name themselves: none is meant by its name.
+    const byName = await home.tenon(["gateway", "token", "revoke", "my phone"]);
+    expect([byName.code, byName.stderr]).toEqual([3, expect.stringContaining("A device is named by its id")]);
+    const [id = ""] = /\S+(?=\s+my phone )/u.exec(list.stdout) ?? [];
+    expect((await home.tenon(["gateway", "token", "revoke", id])).code).toBe(0);
     const headers = { cookie: String(answer.headers["set-cookie"]?.[0]).split(";", 1)[0] ?? "" };
     const me = async () => (await send({ host: "127.0.0.1", port: link.port }, { path: "/me", headers })).status;
     await expect.poll(me).toBe(401);

@@ -76,6 +76,29 @@ describe("tokens", () => {
     expect((await file.list()).map(({ name }) => name)).toEqual(["phone", "other"]);
   });
 
+  test("are revoked by id, else by a name that one of them has, which is never that of a device", async () => {
+    const world = fakeWorld();
+    const file = new TokenFile(world, "/state");
+    const device = await file.createDevice({ name: "ci", account: "me", scopes: ["read"] });
+    const { listed } = await file.create({ name: "ci", scopes: ["admin"] });
+    // Named as another's id: the id counts.
+    await file.create({ name: device.listed.id });
+    expect(await file.revoke("ci")).toMatchObject({ id: listed.id });
+    expect(await file.revoke("ci")).toBeUndefined();
+    expect(await file.revoke(device.listed.id)).toMatchObject({ id: device.listed.id, isDevice: true });
+    const short = [];
+    for (let count = 0; count < 2; count++) {
+      short.push((await file.create({ name: "short", expiresInMs: 1_000 })).listed.id);
+      await world.advance(2_000);
+    }
+    await expect(file.revoke("short")).rejects.toMatchObject({
+      code: "usage.invalid",
+      message: `several tokens are called "short": ${short.join(", ")}`,
+    });
+    const { listed: good } = await file.create({ name: "short" });
+    expect(await file.revoke("short")).toMatchObject({ id: good.id });
+  });
+
   test("made by two processes at once are all kept", async () => {
     const world = fakeWorld();
     const names = Array.from({ length: 8 }, (_, index) => `t${index}`);

@@ -21,7 +21,7 @@ export type AuditEvent =
   | "malformed"
   /** A pairing code was made. */
   | "code.created"
-  /** A browser was let in, by a token or a pairing code. */
+  /** A browser was let in, by a token or a pairing code. Counted likewise, for all devices of one token. */
   | "logged_in"
   | "logged_out"
   | "token.created"
@@ -30,8 +30,10 @@ export type AuditEvent =
   /** A client brought tools that it runs itself; counted as what may not be made. */
   | "tools.set";
 
-/** What clients can repeat at will: it must not push out who logged in and who answered what. */
-const COUNTED: ReadonlySet<AuditEvent> = new Set<AuditEvent>(["denied", "limited", "malformed", "tools.set"]);
+/** What clients can repeat at will: it must not push out who came in and who answered what. */
+const COUNTED: ReadonlySet<AuditEvent> = new Set<AuditEvent>([
+  ...(["denied", "limited", "malformed", "tools.set", "logged_in", "logged_out"] as const),
+]);
 
 interface Repeated {
   readonly event: AuditEvent;
@@ -85,10 +87,11 @@ export class AuditLog implements AsyncDisposable {
     const { countedMs, counted } = GATEWAY_LIMITS.audit;
     this.#minute ??= this.#world.after(countedMs, () => this.#writeRepeated());
     const isRoom = this.#repeated.size < counted;
-    const key = JSON.stringify([event, fields]);
+    const { device: _each, ...who } = fields;
+    const key = JSON.stringify([event, who]);
     const earlier = this.#repeated.get(key) ?? (isRoom ? undefined : this.#repeated.get(event));
     if (earlier) earlier.count += 1;
-    else this.#repeated.set(isRoom ? key : event, { event, fields: isRoom ? fields : { account: null }, count: 0 });
+    else this.#repeated.set(isRoom ? key : event, { event, fields: isRoom ? who : { account: null }, count: 0 });
     return earlier !== undefined;
   }
 

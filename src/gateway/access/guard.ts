@@ -102,6 +102,10 @@ export class Guard {
     if (refusal) return refusal;
     const isRead = method === "GET" && headers.upgrade === undefined;
     if (headers.origin === undefined && !isRead) return this.refuse("no_origin", addressOf(request));
+    // A name of `hosts` is ours at any port, and so is any address where all are listened at: other servers may have those.
+    if (headers.origin !== undefined && !isOfHost(headers.origin, headers.host, entrance)) {
+      return this.refuse("origin", addressOf(request));
+    }
     const site = headers["sec-fetch-site"];
     const isOwn = site === undefined || site === "same-origin" || (isRead && site === "none");
     return isOwn ? undefined : this.refuse("cross_site", addressOf(request));
@@ -125,6 +129,12 @@ export class Guard {
       return { status: 429, reason: "too_many_failures", retryAfterSeconds };
     }
     return { status: STATUS[reason], reason };
+  }
+
+  /** For tries that count for others too: of an address that is over its limit none is made. */
+  checkFailures(remote: string, reason: RefusalReason): Refusal | undefined {
+    const { count } = this.#failuresOf(remote, this.#options.world.monotonicMs());
+    return count < GATEWAY_LIMITS.failedLogins.perMinute ? undefined : this.refuse(reason, remote);
   }
 
   #failuresOf(remote: string, nowMs: number): { readonly sinceMs: number; count: number } {
@@ -193,6 +203,15 @@ const STATUS: Readonly<Record<RefusalReason, number>> = {
 
 export function addressOf({ socket }: IncomingMessage): string {
   return socket.remoteAddress ?? "";
+}
+
+function isOfHost(origin: string, host = "", entrance: Entrance): boolean {
+  const [scheme, usual] = entrance.kind === "tcp" && entrance.isTls ? ["https", ":443"] : ["http", ":80"];
+  const normal = (address: string) => {
+    const lower = address.toLowerCase();
+    return lower.endsWith(usual) ? lower.slice(0, -usual.length) : lower;
+  };
+  return normal(origin) === `${scheme}://${normal(host)}`;
 }
 
 /** Several `Authorization` headers are joined by Node's parser, or the first is kept: neither is a token then. */

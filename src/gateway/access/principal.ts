@@ -16,6 +16,8 @@ export interface Principal {
   readonly name: string;
   /** Undefined for the user of this machine. */
   readonly tokenId?: string;
+  /** Of a browser: the token that let it in. They have their limits together. */
+  readonly parentId?: string;
   /** Over the unix socket: the same user of the same machine. */
   readonly isLocal: boolean;
   /** Milliseconds since the epoch; the connection ends then. */

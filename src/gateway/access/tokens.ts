@@ -92,8 +92,10 @@ export class TokenFile {
     };
     await this.change((tokens) => {
       const current = tokens.filter((one) => !isLongOver(one, nowMs));
-      const siblings = current.filter((one) => parent !== undefined && one.parent === parent && isGood(one, nowMs));
-      const surplus = siblings.slice(0, Math.max(0, siblings.length - GATEWAY_LIMITS.page.loginsPerToken + 1));
+      // Those that are over count too: nobody fills the file by coming and going.
+      const siblings = current.filter((one) => parent !== undefined && one.parent === parent);
+      const worst = siblings.toSorted((one, other) => Number(isGood(one, nowMs)) - Number(isGood(other, nowMs)));
+      const surplus = worst.slice(0, Math.max(0, siblings.length - GATEWAY_LIMITS.page.loginsPerToken + 1));
       return withRoom(
         current.filter((one) => !surplus.includes(one)),
         made,
@@ -102,14 +104,36 @@ export class TokenFile {
     return { cookie, listed: listed(made) };
   }
 
-  /** By id, or by name where one good token has it. Undefined: there is none, or it is revoked already. */
+  /** Undefined: there is none of this id. */
+  async removeDevice(id: string): Promise<ListedToken | undefined> {
+    let removed: KeptToken | undefined;
+    await this.change((tokens) => {
+      removed = tokens.find((one) => one.id === id && one.isDevice);
+      return removed ? tokens.filter((one) => one !== removed) : tokens;
+    });
+    return removed && listed(removed);
+  }
+
+  /**
+   * By id, or by name, which devices give themselves: it never means one of them. Undefined: there is none, or it is revoked
+   * already. Throws `usage.invalid` where several have the name.
+   */
   async revoke(which: string): Promise<ListedToken | undefined> {
     const nowMs = this.#world.now();
     let revoked: KeptToken | undefined;
     await this.change((tokens) => {
-      const isMeant = (one: KeptToken) => one.revokedAt === undefined && (one.id === which || one.name === which);
-      const found = tokens.find((one) => isMeant(one) && isGood(one, nowMs)) ?? tokens.find(isMeant);
+      const left = tokens.filter((one) => one.revokedAt === undefined);
+      const named = left.filter((one) => one.name === which && !one.isDevice);
+      const good = named.filter((one) => isGood(one, nowMs));
+      const byId = left.find((one) => one.id === which);
+      const [found, ...others] = byId ? [byId] : good.length > 0 ? good : named;
       if (!found) return tokens;
+      if (others.length > 0) {
+        const ids = [found, ...others].map(({ id }) => id).join(", ");
+        throw new TenonError("usage.invalid", `several tokens are called ${JSON.stringify(which)}: ${ids}`, {
+          hint: "Name the one that is meant by its id; tenon gateway token list shows them.",
+        });
+      }
       revoked = { ...found, revokedAt: nowMs };
       return tokens.map((one) => (one === found ? { ...found, revokedAt: nowMs } : one));
     });
@@ -271,10 +295,11 @@ export class LiveTokens implements AsyncDisposable {
       this.#writing = undefined;
       handled(this.#writeUsed(), this.#world.log, "write the last use of tokens");
     });
-    const { account, scopes, name, id } = found;
+    const { account, scopes, name, id: tokenId } = found;
     const ends = [found.expiresAt, parent.expiresAt].filter((end) => end !== undefined);
     const expiresAt = ends.length === 0 ? undefined : Math.min(...ends);
-    return { account, scopes: new Set(scopes), name, tokenId: id, isLocal: false, ...defined({ expiresAt }) };
+    const rest = defined({ expiresAt, parentId: found.parent });
+    return { account, scopes: new Set(scopes), name, tokenId, isLocal: false, ...rest };
   }
 
   #changed(): void {

@@ -276,9 +276,11 @@ class GatewayServer implements Gateway {
     });
   }
 
-  #hasRoom({ tokenId }: Principal): boolean {
-    if (tokenId === undefined) return true;
-    const own = [...this.#connections].filter(({ principal }) => principal.tokenId === tokenId);
+  #hasRoom(principal: Principal): boolean {
+    const limited = ({ tokenId, parentId = tokenId }: Principal) => parentId;
+    const token = limited(principal);
+    if (token === undefined) return true;
+    const own = [...this.#connections].filter((connection) => limited(connection.principal) === token);
     return own.length < GATEWAY_LIMITS.connections.perToken;
   }
 

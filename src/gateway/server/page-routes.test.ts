@@ -50,13 +50,20 @@ interface Place {
   audit(): Promise<string>;
 }
 
-async function inPlace(run: (place: Place) => Promise<void>, pageFolder = "/page"): Promise<void> {
+interface PlaceOptions {
+  readonly pageFolder?: string;
+  readonly host?: string;
+  readonly hosts?: readonly string[];
+}
+
+async function inPlace(run: (place: Place) => Promise<void>, options: PlaceOptions = {}): Promise<void> {
+  const { pageFolder = "/page", host = "127.0.0.1", hosts = [] } = options;
   const world = fakeWorld({ files: FILES });
   const access = await openAccess(world, "/state");
-  const listen = [{ kind: "tcp", host: "127.0.0.1", port: 7_000 } as const];
+  const listen = [{ kind: "tcp", host, port: 7_000, isInsecure: true } as const];
   const connect = () => {};
-  const gateway = await startGateway({ world, access, listen, pageFolder, connect });
-  const createConnection = () => world.servers.connect("127.0.0.1:7000");
+  const gateway = await startGateway({ world, access, listen, hosts, pageFolder, connect });
+  const createConnection = () => world.servers.connect(`${host}:7000`);
   const send: Place["send"] = (path, { method = "GET", headers = {}, body } = {}) =>
     new Promise((resolve, reject) => {
       const given = { host: "127.0.0.1:7000", connection: "close", ...headers };
@@ -168,10 +175,13 @@ describe("the files of the page", () => {
     }));
 
   test("that are missing are said to be, plainly", () =>
-    inPlace(async ({ send }) => {
-      const answer = await send("/");
-      expect([answer.status, answer.body.toString()]).toEqual([404, expect.stringContaining("without its page")]);
-    }, "/none"));
+    inPlace(
+      async ({ send }) => {
+        const answer = await send("/");
+        expect([answer.status, answer.body.toString()]).toEqual([404, expect.stringContaining("without its page")]);
+      },
+      { pageFolder: "/none" },
+    ));
 });
 
 describe("a log-in by token", () => {
@@ -263,10 +273,56 @@ test("log-ins by one token are bounded as its requests are, and a failure is an 
     expect([full.status, full.json()["error"]]).toMatchObject([503, { code: "unavailable" }]);
     file.change = change;
     const cookie = cookieIn(await post("/login", { token: given }));
-    file.revoke = () => Promise.reject(new Error("ENOSPC"));
+    file.removeDevice = () => Promise.reject(new Error("ENOSPC"));
     const failed = await post("/logout", {}, { cookie });
     expect([failed.status, failed.json()["error"]]).toMatchObject([500, { code: "internal" }]);
     expect(world.logEntries.map(({ event }) => event)).toContain("gateway.page_failed");
+  }));
+
+test("log-ins and log-outs leave no devices behind, no flood in the audit file, and have the limits of their token", () =>
+  inPlace(async ({ post, send, token, access, audit, world, upgrade }) => {
+    const given = await token(["read"]);
+    const { burst } = GATEWAY_LIMITS.requests;
+    const count = burst / 2 - 1;
+    for (let at = 0; at < count; at++) {
+      const login = await post("/login", { token: given });
+      expect((await post("/logout", {}, { cookie: cookieIn(login) })).status).toBe(200);
+    }
+    expect(await access.tokens.file.list()).toMatchObject([{ name: "laptop" }]);
+    await world.advance(GATEWAY_LIMITS.audit.countedMs);
+    const lines = (await audit()).trim().split("\n");
+    const of = (event: string) => lines.filter((line) => line.includes(`"event":"${event}"`));
+    for (const event of ["logged_in", "logged_out"]) {
+      const [first, rest, ...more] = of(event);
+      expect([first, rest, more]).toEqual([
+        expect.stringContaining('"device"'),
+        expect.stringContaining(`"count":${count - 1}`),
+        [],
+      ]);
+    }
+    const [id] = (await access.tokens.file.list()).map((one) => one.id);
+    const device = { name: "b", account: "me", scopes: ["read"], parent: id ?? "" } as const;
+    for (let at = 0; at < 20; at++) {
+      const { listed } = await access.tokens.file.createDevice(device);
+      await access.tokens.file.revoke(listed.id);
+    }
+    const { loginsPerToken } = GATEWAY_LIMITS.page;
+    expect(await access.tokens.file.list()).toHaveLength(loginsPerToken + 1);
+    // Those that are over give way first.
+    const kept = await access.tokens.file.createDevice(device);
+    for (let at = 1; at < loginsPerToken; at++) await access.tokens.file.createDevice(device);
+    await access.tokens.ready();
+    const cookie = `tenon-7000=${kept.cookie}`;
+    expect((await send("/me", { headers: { cookie } })).status).toBe(200);
+    // Its browsers and the token itself have their connections together.
+    const webs = [];
+    for (let at = 0; at < GATEWAY_LIMITS.connections.perToken; at++) {
+      const headers = at % 2 === 0 ? { cookie, origin: ORIGIN } : { authorization: `Bearer ${given}` };
+      webs.push(await upgrade(headers));
+    }
+    expect(webs.filter((web) => typeof web === "number")).toEqual([]);
+    expect(await upgrade({ cookie, origin: ORIGIN })).toBe(429);
+    for (const web of webs) if (web instanceof WebSocket) web.terminate();
   }));
 
 describe("pairing", () => {
@@ -286,6 +342,18 @@ describe("pairing", () => {
       const named = access.codes.create({ account: "me", scopes: ["read"], name: "my phone" });
       expect((await post("/pair", { code: named, name: "another" })).json()["name"]).toBe("my phone");
       expect((await post("/pair", { code: code(), name: "\u202eevil" })).json()["name"]).toBe("a paired browser");
+    }));
+
+  test("is tried by no address that is over its limit: it cannot make the codes of others void", () =>
+    inPlace(async ({ post, code, world }) => {
+      for (let count = 0; count < 10; count++) await post("/login", { token: "tng_wrong" });
+      const good = code();
+      for (let count = 0; count < 20; count++) {
+        const answer = await post("/pair", { code: `guess${count}` });
+        expect([answer.status, Number(answer.headers["retry-after"]) > 0]).toEqual([429, true]);
+      }
+      await world.advance(60_000);
+      expect((await post("/pair", { code: good })).status).toBe(200);
     }));
 
   test("is refused too late, after five guesses, and to whoever guesses on", () =>
@@ -350,6 +418,39 @@ test("a cookie or a log-in without our own Origin, and whatever another site sen
     for (const reason of ["no_origin", "origin", "cross_site", "host"])
       expect(written).toContain(`"reason":"${reason}"`);
   }));
+
+test("a cookie counts at the Host that the page itself is at: not at another port of a name, nor at any address", () => {
+  const options = { host: "0.0.0.0", hosts: ["box.example", "box.example:80"] };
+  return inPlace(async ({ upgrade, access, send, code, world, audit }) => {
+    const given = { name: "phone", account: "me", scopes: ["read", "admin"] } as const;
+    const { cookie: secret } = await access.tokens.file.createDevice(given);
+    await access.tokens.ready();
+    const cookie = `tenon-7000=${secret}`;
+    const rows = [
+      ["box.example:7000", "http://box.example:7000", true],
+      ["BOX.example:7000", "http://box.example:7000", true],
+      ["box.example:80", "http://box.example", true],
+      ["box.example", "http://box.example", true],
+      ["10.0.0.7:7000", "http://10.0.0.7:7000", true],
+      ["box.example:7000", "http://box.example:8080", false],
+      ["box.example:7000", "http://box.example", false],
+      ["box.example:7000", "http://6.6.6.6:7000", false],
+      ["10.0.0.7:7000", "http://6.6.6.6:7000", false],
+      ["10.0.0.7:7000", "http://localhost:7000", false],
+      ["box.example:7000", "https://box.example:7000", false],
+    ] as const;
+    for (const [host, origin, isGood] of rows) {
+      const web = await upgrade({ host, origin, cookie });
+      expect(web instanceof WebSocket ? "in" : web, `${origin} at ${host}`).toBe(isGood ? "in" : 403);
+      if (web instanceof WebSocket) web.terminate();
+      const headers = { host, origin, "content-type": "application/json" };
+      const answer = await send("/pair", { method: "POST", headers, body: { code: code() } });
+      expect(answer.status, `${origin} at ${host}`).toBe(isGood ? 200 : 403);
+      await world.advance(60_000);
+    }
+    expect(await audit()).toContain('"reason":"origin"');
+  }, options);
+});
 
 test("of any Cookie header the value of one cookie of our name is read, and of several none", () => {
   const entrance = { kind: "tcp", host: "127.0.0.1", port: 7_000, isTls: false } as const;

@@ -11,7 +11,7 @@ import type { CodeGrant, PairingCodes } from "../access/pairing.js";
 import type { Principal } from "../access/principal.js";
 import { isTokenName, type LiveTokens, type NewDevice } from "../access/tokens.js";
 import { GATEWAY_LIMITS } from "../limits.js";
-import type { PageUser } from "../protocol.js";
+import type { ListedToken, PageUser } from "../protocol.js";
 import { readBody } from "./http-clients.js";
 import { type PageFile, readPageFiles } from "./page-files.js";
 import type { RequestBudgets } from "./requests.js";
@@ -184,6 +184,8 @@ export class PageRoutes {
 
   async #pair({ code, name }: JsonObject, request: IncomingMessage, to: Answered): Promise<void> {
     const { access, guard } = this.#options;
+    const refusal = guard.checkFailures(addressOf(request), "unknown_code");
+    if (refusal) return refuse(to.response, refusal);
     const verdict = typeof code === "string" ? access.codes.take(code) : "unknown";
     if (typeof verdict === "string") {
       return refuse(to.response, guard.refuse(`${verdict}_code`, addressOf(request)), CODE_WORDS[verdict]);
@@ -197,9 +199,9 @@ export class PageRoutes {
     try {
       const { cookie, listed } = await access.tokens.file.createDevice(device);
       await access.tokens.ready();
-      const { id, account, name, scopes, expiresAt = world.now() } = listed;
+      const { account, name, scopes, expiresAt = world.now() } = listed;
       const by = device.parent === undefined ? "code" : "token";
-      access.audit.write("logged_in", { account, token: id, name, scopes: scopes.join(","), by, remote });
+      access.audit.write("logged_in", { account, ...whichOf(listed), name, scopes: scopes.join(","), by, remote });
       const leftSeconds = Math.max(1, Math.floor((expiresAt - world.now()) / 1_000));
       const user: PageUser = { account, scopes, name };
       answerJson(response, 200, user, { "set-cookie": setCookie(cookie, leftSeconds, entrance) });
@@ -221,11 +223,10 @@ export class PageRoutes {
       return answerJson(response, 401, problem("no_token", "Nobody was logged in."));
     const { account, tokenId, name } = principal;
     // A token that a program logs out with stays: it is not the browser's.
-    const listed = (await access.tokens.file.list()).find(({ id, isDevice }) => id === tokenId && isDevice);
-    if (listed) {
-      await access.tokens.file.revoke(listed.id);
+    const removed = tokenId === undefined ? undefined : await access.tokens.file.removeDevice(tokenId);
+    if (removed) {
       await access.tokens.ready();
-      access.audit.write("logged_out", { account, token: listed.id, name });
+      access.audit.write("logged_out", { account, ...whichOf(removed), name });
     }
     answerJson(response, 200, {}, { "set-cookie": setCookie("", 0, entrance) });
   }
@@ -246,6 +247,11 @@ const CODE_WORDS = {
 /** The name given with the code counts; else what the browser calls itself, where that could be the name of a token. */
 function deviceName({ name }: CodeGrant, given: unknown): string {
   return name ?? (typeof given === "string" && isTokenName(given) ? given : "a paired browser");
+}
+
+/** In the audit file. */
+function whichOf({ id, parent }: ListedToken): { readonly token: string; readonly device: string } {
+  return { token: parent ?? id, device: id };
 }
 
 function userOf({ account, scopes, name }: Principal): PageUser {

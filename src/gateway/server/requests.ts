@@ -19,7 +19,7 @@ export type Checked =
 /** `waitMs` above 0, of any of them: the token has sent more than it may, and is to be heard again after this. */
 type Refused = "malformed" | "denied" | "limited";
 
-/** Requests of each token in the last minute, as one budget for all its connections. */
+/** Requests of each token in the last minute, as one budget for all its connections and those of browsers it let in. */
 export class RequestBudgets {
   readonly #world: Pick<World, "monotonicMs">;
   readonly #budgets = new Map<string, { left: number; atMs: number }>();
@@ -29,14 +29,14 @@ export class RequestBudgets {
   }
 
   /** How long to wait until there is room for one more; 0: there was, and it is taken. The user of this machine is not limited. */
-  take({ tokenId }: Principal): number {
-    if (tokenId === undefined) return 0;
+  take({ tokenId, parentId = tokenId }: Principal): number {
+    if (parentId === undefined) return 0;
     const { perMinute, burst } = GATEWAY_LIMITS.requests;
     const nowMs = this.#world.monotonicMs();
-    const budget = this.#budgets.get(tokenId) ?? { left: burst, atMs: nowMs };
+    const budget = this.#budgets.get(parentId) ?? { left: burst, atMs: nowMs };
     budget.left = Math.min(burst, budget.left + ((nowMs - budget.atMs) * perMinute) / MINUTE_MS);
     budget.atMs = nowMs;
-    this.#budgets.set(tokenId, budget);
+    this.#budgets.set(parentId, budget);
     if (budget.left < 1) return Math.ceil(((1 - budget.left) * MINUTE_MS) / perMinute);
     budget.left -= 1;
     return 0;

@@ -20,7 +20,7 @@ export const runToken: Run<TokenValues> = async ({ values, words: [action, name]
     if (!revoked)
       throw refused(
         `there is no token ${JSON.stringify(name)} that could be revoked`,
-        "tenon gateway token list shows them.",
+        "tenon gateway token list shows them. A device is named by its id.",
       );
     audit.write("token.revoked", { token: revoked.id, name: revoked.name, account: revoked.account });
     report(context, values.json, { revoked }, [`${visibleLine(revoked.name)} is revoked; its connections end now.`]);
