@@ -63,6 +63,15 @@ export interface AcpSpec {
 
 export type ServerSpec = StdioSpec | RemoteSpec | AcpSpec;
 
+/**
+ * Whose a server is that a client itself reaches, or that was named from another machine: its name is the client's choice and says
+ * nothing about it. Undefined for one that somebody at this machine named.
+ */
+export function foreignOwner(spec: ServerSpec): string | undefined {
+  if (spec.kind === "acp") return `client ${spec.client ?? ""}`;
+  return isRemote(spec) && spec.mustBePublic === true ? `service ${launchFingerprint(spec)}` : undefined;
+}
+
 export function isRemote(spec: ServerSpec): spec is RemoteSpec {
   return spec.kind === "http" || spec.kind === "sse";
 }

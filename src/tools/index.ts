@@ -88,6 +88,7 @@ export {
   neverLabel,
   type OfferedGrant,
   type PermissionGrant,
+  resourcesOf,
   type ToolGrant,
 } from "./policy/stored-approvals.js";
 export { hostText, type ModelMedia, type ResultContext } from "./result/blocks.js";

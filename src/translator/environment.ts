@@ -26,12 +26,12 @@ const REFERENCE = /\$\{(?:env:)?([A-Za-z_]\w*)(?::-[^}]*)?\}|\{env:([A-Za-z_]\w*
 
 /**
  * What a local gateway is started with: variables of the machine and its user, which every translator has. Keys, proxies and the
- * like are each client's own.
+ * like are each client's own, and NODE_OPTIONS is too: an editor's debugger is not to load code into the sessions of others.
  */
 const OF_THE_MACHINE: ReadonlySet<string> = new Set(
   [
     "PATH HOME USER LOGNAME SHELL TMPDIR TZ LANG LANGUAGE __CF_USER_TEXT_ENCODING DBUS_SESSION_BUS_ADDRESS",
-    "NODE_OPTIONS NODE_EXTRA_CA_CERTS NODE_USE_SYSTEM_CA SSL_CERT_FILE SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS NODE_USE_SYSTEM_CA SSL_CERT_FILE SSL_CERT_DIR",
     "TENON_HOME TENON_KEYRING TENON_LOG TENON_LOG_FILE",
   ].flatMap((names) => names.split(" ")),
 );

@@ -192,7 +192,7 @@ test("sessions get the variables they need, those the configuration names, and n
   writeFileSync(join(project, ".tenon/config.json"), '{ "x": "${env:OWN_NAMED} ${DEFAULTED:-none}" ');
   const names = ["PATH", "LC_TIME", "HTTPS_PROXY", "no_proxy", "OPENAI_API_KEY", "TENON_MODEL", "NODE_EXTRA_CA_CERTS"];
   const named = ["USER_NAMED", "LISTED", "SHARED_NAMED", "OWN_NAMED", "DEFAULTED"];
-  const others = ["AWS_SECRET_ACCESS_KEY", "SHLVL", "TENON_GATEWAY_TOKEN", "XDG_SESSION_ID"];
+  const others = ["AWS_SECRET_ACCESS_KEY", "NODE_OPTIONS", "SHLVL", "TENON_GATEWAY_TOKEN", "XDG_SESSION_ID"];
   const env = Object.fromEntries([...names, ...named, ...others].map((name) => [name, name.toLowerCase()]));
   const world = nodeWorld({ env: { ...env, TENON_HOME: home, BASH_FUNC: "() { :; }" } });
   expect(Object.keys(await sessionEnvironment(world, [project])).sort()).toEqual(

@@ -1,5 +1,5 @@
 // Tools that clients run themselves, in a real session on a fake clock: what they answer, when they leave, and whose they are.
-import { expect } from "vitest";
+import { expect, vi } from "vitest";
 import { LIMITS } from "../../src/base/limits.js";
 import type { Model } from "../../src/models/index.js";
 import type {
@@ -91,7 +91,9 @@ class House implements AsyncDisposable {
   readonly asked: PermissionQuestion[] = [];
   readonly answers: string[] = [];
   readonly offered = new Set<string>();
-  answer: PermissionAnswer = "always";
+  /** Questions that wait for their answer. */
+  readonly held: ((answer: PermissionAnswer) => void)[] = [];
+  answer: PermissionAnswer | "wait" = "always";
 
   constructor(servers: readonly string[] = [], rules?: readonly object[]) {
     const files = rules && { "/home/config.json": JSON.stringify({ permissions: { rules } }) };
@@ -124,7 +126,7 @@ class House implements AsyncDisposable {
       ports: {
         ask: async (question) => {
           this.asked.push(question);
-          return this.answer;
+          return this.answer === "wait" ? await new Promise((resolve) => this.held.push(resolve)) : this.answer;
         },
       },
     });
@@ -329,6 +331,29 @@ scenario(
     await house.called(second, HELLO);
     expect(house.asked).toHaveLength(2);
     expect(second.calls).toHaveLength(1);
+  },
+);
+
+scenario(
+  ["G721"],
+  "a question about a program's tool ends with the program: its answer is none about the tool of another one",
+  async () => {
+    await using house = new House();
+    await house.session.configured;
+    const first = new Program(house.session, "a");
+    first.set([ECHO]);
+    house.answer = "wait";
+    const asking = house.called(first, undefined);
+    await vi.waitFor(() => expect(house.held).toHaveLength(1));
+    first.set([], "clear");
+    expect(await asking).toContain("the client that brought it left");
+    const second = new Program(house.session, "b");
+    second.set([ECHO]);
+    house.held[0]?.("always");
+    house.answer = "no";
+    expect(await house.called(second, undefined)).toContain("the person said no");
+    expect(house.asked).toHaveLength(2);
+    expect([...first.calls, ...second.calls]).toEqual([]);
   },
 );
 

@@ -498,4 +498,17 @@ export const GATEWAY_REQUIREMENTS = [
     id: "G702",
     text: "tenon trace writes the waterfall of a recording or a journal as one file that needs no network, and out of which no recorded text can break",
   },
+  // G720 to G729: names that clients choose.
+  {
+    id: "G720",
+    text: "what was allowed of a client's server (tools, resources, use of the model) is for that client: one of the same name of another client is asked about; the same client that returns keeps it",
+  },
+  {
+    id: "G721",
+    text: "a question about a client's tool is withdrawn when the tool is gone or another client has its name; a late answer counts for nothing",
+  },
+  {
+    id: "G722",
+    text: "a rule that allows a server by its name is not about one that a client reaches itself or named from another machine, unless it says origin",
+  },
 ] as const;

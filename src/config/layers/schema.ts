@@ -292,7 +292,7 @@ export const ruleEntry: z.ZodType<RuleEntry> = z
     tool: words("A glob on the server's own name of the tool; any tool unless given."),
     origin: optional(
       z.array(z.enum(TOOL_ORIGINS)),
-      'Whose servers it is about. Unless given: any, but "allow" is not for servers of projects.',
+      'Whose servers it is about. Unless given: any, but "allow" is not for servers of projects, nor for what clients run or reach themselves.',
     ),
     annotations: section("What the server says about the tool; counts for servers with trustAnnotations only.", {
       readOnly: flag("It changes nothing."),

@@ -28,6 +28,7 @@ import {
   type PolicyDecision,
   type PolicyRule,
   resolvePaths,
+  resourcesOf,
   type SourcedTool,
   type ToolOrigin,
   underProtection,
@@ -54,7 +55,7 @@ export interface ServerFacts {
   readonly trustsResults?: boolean;
   /** Where it runs, if not in the session's directory: its relative paths begin there. */
   readonly cwd?: string;
-  /** It is no server: a client runs its tools, under a name of its choice. */
+  /** A client runs or reaches it, under a name of its choice, see `foreignOwner`. */
   readonly isOfClient?: boolean;
 }
 
@@ -99,6 +100,8 @@ export interface PermissionRequest
   warnings?(): readonly string[];
 }
 
+type PendingCall = Pick<PermissionRequest, "tool" | "arguments">;
+
 /** All that is known of a call before anybody is asked about it. */
 interface JudgedCall {
   readonly subject: ApprovalSubject;
@@ -117,6 +120,10 @@ const APPROVALS: Readonly<Record<PermissionAnswer, Approval>> = {
   never: { kind: "refused", reason: "the person said no, and never to ask again" },
   cancelled: CANCELLED,
 };
+/** Why a question ends whose tool is not there any more, or is another client's by now. */
+const REPLACED = new Error(
+  "the client that brought it left, or another one took its place, while it was asked about; nothing was called",
+);
 const NOBODY = "nobody is attached to this session who could approve it";
 const FORMER = "it was approved before grants were for one project, and has to be confirmed once";
 
@@ -128,6 +135,10 @@ export class Permissions {
   readonly #programs = new Map<string, string | undefined>();
   /** Held tools the person did not approve of: asked about again when they are called, not before. */
   readonly #reviewed = new Set<string>();
+  /** Calls that are judged or asked about, and what ends that. */
+  readonly #pending = new Map<AbortController, PendingCall>();
+  /** How often a source went, or became another's. */
+  #replacements = 0;
   /** Questions wait for each other: the answer to one may answer the next. */
   #last: Promise<unknown> = Promise.resolve();
 
@@ -145,9 +156,30 @@ export class Permissions {
 
   /** Never rejects. */
   async approve(request: PermissionRequest, ports: SessionPorts | undefined, signal: AbortSignal): Promise<Approval> {
-    const approval = await this.#approve(request, ports, signal);
+    const approval = await this.#unlessReplaced(request, signal, (either) => this.#approve(request, ports, either));
     if (approval.kind === "allowed") this.#options.onAllowed?.(request);
     return approval;
+  }
+
+  /** `run` gets a signal that also aborts when the source the call is about is taken out or becomes another's. */
+  async #unlessReplaced(
+    call: PendingCall,
+    signal: AbortSignal,
+    run: (signal: AbortSignal) => Promise<Approval>,
+  ): Promise<Approval> {
+    const controller = new AbortController();
+    const stop = () => controller.abort(signal.reason);
+    const listeners = abortListeners(signal);
+    if (signal.aborted) stop();
+    else listeners.add(stop);
+    this.#pending.set(controller, call);
+    try {
+      const approval = await run(controller.signal);
+      return isReplaced(controller.signal) ? { kind: "refused", reason: REPLACED.message } : approval;
+    } finally {
+      this.#pending.delete(controller);
+      listeners.delete(stop);
+    }
   }
 
   async #approve(request: PermissionRequest, ports: SessionPorts | undefined, signal: AbortSignal): Promise<Approval> {
@@ -207,6 +239,7 @@ export class Permissions {
 
   /** Grants exactly these definitions in this project; returns those that were granted: a `never` stays one. */
   async grantAll(tools: readonly SourcedTool[]): Promise<readonly SourcedTool[]> {
+    const before = this.#replacements;
     await this.prepare(tools);
     const granted: SourcedTool[] = [];
     for (const sourced of tools) {
@@ -214,6 +247,7 @@ export class Permissions {
       const { offer } = await this.#grantedCall(subject, {});
       if (!offer || (offer.kind !== "tool" && offer.kind !== "session_tool")) continue;
       if (this.#approvals.status(subject).kind === "never") continue;
+      if (this.#replacements !== before) break; // it may be another's by now
       await this.#approvals.record(subject, "always", { offer });
       granted.push(sourced);
     }
@@ -236,16 +270,30 @@ export class Permissions {
       this.#reviewed.add(key);
       const toolCallId = `definition-${tool.definitionHash.slice(0, 12)}`;
       const request = { toolCallId, tool, arguments: {} };
-      const judged = await this.#judge({ ...request, raw });
-      const question = this.#reviewQuestion(request, judged);
-      const answer = await ports.ask(question, signal).catch((): PermissionAnswer => "cancelled");
-      await this.#answerReview(judged, offered(question, answer));
+      await this.#unlessReplaced(request, signal, async (either) => {
+        const judged = await this.#judge({ ...request, raw });
+        const question = this.#reviewQuestion(request, judged);
+        const answer = await ports.ask(question, either).catch((): PermissionAnswer => "cancelled");
+        if (!isReplaced(either)) await this.#answerReview(judged, offered(question, answer));
+        return CANCELLED;
+      });
     }
   }
 
-  /** Another source has this name from now on. */
+  /** Another source has this name from now on: neither what was allowed nor what is being asked is about it. */
   forgetSource(origin: ToolOrigin, server: string): void {
     this.#approvals.forgetSource({ origin, server });
+    this.withdraw(origin, server);
+  }
+
+  /** The source is gone: the calls of its tools that somebody is asked about are refused. */
+  withdraw(origin: ToolOrigin, server: string): void {
+    this.#replacements += 1;
+    for (const [controller, { tool, arguments: given }] of this.#pending) {
+      const isOfSource = tool.origin === origin && tool.source === server;
+      const isOfResources = tool.origin === "builtin" && resourcesOf(tool.definition.name, given) === server;
+      if (isOfSource || isOfResources) controller.abort(REPLACED);
+    }
   }
 
   /** There is no call that it could be for: "once" means this definition, as long as the session lasts. */
@@ -272,7 +320,8 @@ export class Permissions {
       const question = { ...bare, ...defined({ presentation }) };
       request.onAsking?.();
       const answer = offered(question, await ports.ask(question, signal));
-      if (answer !== "cancelled") await this.#approvals.record(judged.subject, answer, judged.call);
+      if (answer !== "cancelled" && !isReplaced(signal))
+        await this.#approvals.record(judged.subject, answer, judged.call);
       return APPROVALS[answer];
     } catch (error) {
       if (signal.aborted) return CANCELLED;
@@ -400,6 +449,10 @@ export class Permissions {
     const hold = this.#lockHold(subject);
     return hold ? { lock: hold.reason, change: hold.difference() } : {};
   }
+}
+
+function isReplaced(signal: AbortSignal): boolean {
+  return signal.aborted && signal.reason === REPLACED;
 }
 
 /** An answer that was not offered is no consent. */

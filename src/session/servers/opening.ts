@@ -7,6 +7,7 @@ import { markForeign } from "../../base/text/marking.js";
 import {
   type ConnectionOptions,
   type ConnectionState,
+  foreignOwner,
   type McpChannel,
   type McpConnection,
   type Peer,
@@ -34,8 +35,8 @@ export interface OpeningOptions
   readonly session?: string;
   /** Who is attached now, and answers what servers ask. */
   ports?(): SessionPorts | undefined;
-  /** By server, how it may use the model. */
-  readonly sampling?: (server: string) => { readonly sample: NonNullable<Peer["sample"]> };
+  /** By name and by whose it is, how a server may use the model. */
+  readonly sampling?: (server: string, owner: string) => { readonly sample: NonNullable<Peer["sample"]> };
   onStatus(status: ServerStatus): void;
   /** A call was refused for want of a log-in, or of more than the log-in has. */
   onRefused?(server: string): void;
@@ -79,7 +80,7 @@ export function openServer(
     calls,
     ports: () => options.ports?.(),
     ...defined({ onLog: output && ((entry: ServerLog) => output.log(entry)) }),
-    ...sampling?.(spec.name),
+    ...sampling?.(spec.name, JSON.stringify([origin, foreignOwner(spec) ?? ""])),
     onNotice: (level, text) => options.onNotice?.(level, text),
   });
   const login = serverLogin(wanted, options.grants);

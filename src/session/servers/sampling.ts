@@ -29,9 +29,15 @@ const INTERNAL_ERROR = -32_603;
 /** One budget for all servers of a session; each gets a peer of its own, so that one knows who asks. */
 export function samplingPeer(
   options: SamplingOptions,
-): (server: string) => { readonly sample: NonNullable<Peer["sample"]> } {
+): (server: string, owner?: string) => { readonly sample: NonNullable<Peer["sample"]> } {
   const budget = new SamplingBudget(options);
-  return (server) => ({ sample: (params, signal) => budget.sample(server, params, signal) });
+  return (name, owner = "") => ({ sample: (params, signal) => budget.sample({ name, owner }, params, signal) });
+}
+
+/** Who asks: another owner's server may have the same name. */
+interface Asker {
+  readonly name: string;
+  readonly owner: string;
 }
 
 /** What one request may cost at most, taken out of the budget before it is asked about. */
@@ -42,7 +48,7 @@ interface Grant {
 
 class SamplingBudget {
   readonly #options: SamplingOptions;
-  /** What a person said once and for all, by server, for this session. */
+  /** What a person said once and for all, by asker, for this session. */
   readonly #answered = new Map<string, "session" | "never">();
   #callsLeft: number = SESSION_LIMITS.sampling.calls;
   #tokensLeft: number = SESSION_LIMITS.sampling.tokens;
@@ -55,14 +61,14 @@ class SamplingBudget {
   }
 
   /** Rejects with an `RpcRefusal`, whose words are for the server. */
-  async sample(server: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+  async sample(asker: Asker, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
     if (!this.#options.ports()?.approveSampling) throw declined("nobody is there to approve it");
-    if (this.#answered.get(server) === "never") throw declined("the person said no");
+    if (this.#answered.get(keyOf(asker)) === "never") throw declined("the person said no");
     const wish = readSamplingWish(params);
     const grant = this.#grant(wish);
     let spent = 0;
     try {
-      await this.#approve(server, wish, grant, signal);
+      await this.#approve(asker, wish, grant, signal);
       spent = grant.inputTokens; // from here on the provider counts, also when it fails
       const answer = await this.#ask(wish, grant, signal);
       spent = answer.usage.inputTokens + answer.usage.outputTokens;
@@ -84,18 +90,19 @@ class SamplingBudget {
     return { inputTokens, maxTokens };
   }
 
-  async #approve(server: string, wish: SamplingWish, grant: Grant, signal: AbortSignal): Promise<void> {
-    const asked = this.#lastQuestion.then(() => this.#answer(server, wish, grant, signal));
+  async #approve(asker: Asker, wish: SamplingWish, grant: Grant, signal: AbortSignal): Promise<void> {
+    const asked = this.#lastQuestion.then(() => this.#answer(asker, wish, grant, signal));
     this.#lastQuestion = asked.catch(() => undefined);
     const answer = await orAborted(asked, signal);
-    if (answer === "session" || answer === "never") this.#answered.set(server, answer);
+    if (answer === "session" || answer === "never") this.#answered.set(keyOf(asker), answer);
     if (answer === "once" || answer === "session") return;
     // An embedder's answer of plain JavaScript is no consent.
     throw declined(answer === "no" || answer === "never" ? "the person said no" : "the answer was no answer");
   }
 
-  async #answer(server: string, wish: SamplingWish, grant: Grant, signal: AbortSignal): Promise<SamplingAnswer> {
-    const answered = this.#answered.get(server);
+  async #answer(asker: Asker, wish: SamplingWish, grant: Grant, signal: AbortSignal): Promise<SamplingAnswer> {
+    const { name: server } = asker;
+    const answered = this.#answered.get(keyOf(asker));
     if (answered) return answered;
     const ports = this.#options.ports();
     if (!ports?.approveSampling || signal.aborted) return "no";
@@ -121,6 +128,10 @@ class SamplingBudget {
       throw new RpcRefusal(INTERNAL_ERROR, `the model could not answer (${errorType(thrown)})`);
     }
   }
+}
+
+function keyOf({ name, owner }: Asker): string {
+  return JSON.stringify([name, owner]);
 }
 
 interface Sampled {

@@ -40,6 +40,8 @@ export interface ExtraToolsOptions {
   readonly caller: (client: string) => ToolCaller | undefined;
   /** Another client has the name of a source from now on. */
   readonly onNameTaken: (source: string) => void;
+  /** A source is gone, as far as is known for good. */
+  readonly onDropped: (source: string) => void;
   /** What is gone has changed. */
   readonly onAbsent: () => void;
   readonly onNotice: Notify;
@@ -209,6 +211,7 @@ export class ExtraTools implements Disposable {
       this.#gone.delete(oldest);
     }
     set.takeOut();
+    this.#options.onDropped(name);
     this.#options.onAbsent();
     this.#options.onNotice("info", `The tools of "${name}" are gone: ${reason}.`);
   }

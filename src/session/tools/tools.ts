@@ -6,7 +6,7 @@ import { hashJson, type JsonObject } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
 import { type BuiltinPresentation, type BuiltinSource, builtinSource, type PlanEntry } from "../../builtin/index.js";
 import { commandPath, type EffectiveConfig } from "../../config/index.js";
-import { launchFingerprint, type ServerSpec } from "../../mcp/index.js";
+import { foreignOwner, launchFingerprint, type ServerSpec } from "../../mcp/index.js";
 import {
   type AbsentServer,
   type CatalogTool,
@@ -31,6 +31,7 @@ import {
   type WhyAnswer,
 } from "../../tools/index.js";
 import type { Notify } from "../events.js";
+import { SESSION_LIMITS } from "../limits.js";
 import type { SessionOptions } from "../options.js";
 import { LockGuard, type OutsideRead, OutsideReads, protectedFiles } from "../permission/guards.js";
 import { Permissions, type ServerFacts, type SessionPolicy } from "../permission/permissions.js";
@@ -93,6 +94,8 @@ export class SessionTools implements AsyncDisposable {
   readonly #lock = new LockGuard();
   /** By origin and name, the servers whose tools are in the catalog. */
   readonly #servers = new Map<string, OpenServer>();
+  /** Whose each server is or was that is not of this machine; the latest last. One that is not in here is taken for new. */
+  readonly #owners = new Map<string, string>();
   /** What the project's prompts led to before, for searches: opened when the configuration wants it. */
   #memory: UsageMemory | undefined;
   /** Set while prompts are remembered. */
@@ -126,6 +129,7 @@ export class SessionTools implements AsyncDisposable {
     const before = new Map(this.#servers);
     this.#servers.clear();
     for (const server of servers) this.#servers.set(keyOf(server.source), server);
+    for (const { source, connection } of servers) this.#followOwner(source, foreignOwner(connection.spec));
     // Removed ones first: a server of another layer that takes the place of one replaces it, and shadows none.
     for (const [key, { source }] of before) {
       if (!this.#servers.has(key)) this.catalog.remove(source.origin, source.name);
@@ -142,6 +146,20 @@ export class SessionTools implements AsyncDisposable {
     this.#resources.setConnections(servers.map(({ connection }) => connection));
   }
 
+  /** What was allowed of a client's server is for that client: another one may bring the same name, with the same tools. */
+  #followOwner({ origin, name }: OpenServer["source"], owner: string | undefined): void {
+    const key = keyOf({ origin, name });
+    const before = this.#owners.get(key);
+    this.#owners.delete(key);
+    if (before !== owner) this.permissions.forgetSource(origin, name);
+    if (owner === undefined) return;
+    this.#owners.set(key, owner);
+    for (const oldest of this.#owners.keys()) {
+      if (this.#owners.size <= this.#servers.size + SESSION_LIMITS.extraTools.remembered) return;
+      if (!this.#servers.has(oldest)) this.#owners.delete(oldest);
+    }
+  }
+
   get extra(): ExtraTools | undefined {
     return this.#extra;
   }
@@ -151,6 +169,7 @@ export class SessionTools implements AsyncDisposable {
       ...this.#options,
       catalog: this.catalog,
       onNameTaken: (source) => this.permissions.forgetSource("extra", source),
+      onDropped: (source) => this.permissions.withdraw("extra", source),
       onAbsent: () => this.#setAbsent(),
     });
     return this.#extra.set(by, request);
@@ -294,7 +313,8 @@ export class SessionTools implements AsyncDisposable {
     const { trustsAnnotations = false, trustsResults = false } = server.wanted;
     const { spec } = server.connection;
     const cwd = spec.kind === "stdio" ? spec.cwd : undefined;
-    return { trustsAnnotations, trustsResults, ...defined({ cwd }) };
+    const isOfClient = foreignOwner(spec) !== undefined;
+    return { trustsAnnotations, trustsResults, isOfClient, ...defined({ cwd }) };
   }
 
   #isTrusted(read: OutsideRead): boolean {

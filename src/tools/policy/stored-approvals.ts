@@ -189,7 +189,8 @@ export class Approvals {
   /** Of a source that another one takes the name of: what the session allowed and saw of it counts no more. */
   forgetSource({ origin, server }: Pick<ToolName, "origin" | "server">): void {
     for (const [id, grant] of this.#grants) {
-      if (grant.kind === "session_tool" && grant.origin === origin && grant.server === server) this.#grants.delete(id);
+      const isOfName = (grant.kind === "session_tool" || grant.kind === "resources") && grant.server === server;
+      if (isOfName && (grant.kind === "resources" || grant.origin === origin)) this.#grants.delete(id);
     }
     const prefix = keyOfNames({ origin, server, tool: "" });
     for (const key of this.#accepted.keys()) if (key.startsWith(prefix)) this.#accepted.delete(key);
@@ -320,6 +321,11 @@ export interface GrantedCall {
 
 const READ_RESOURCE = "tenon_read_resource";
 
+/** The server whose resources a call of this tool of Tenon's own is about, if it names one. */
+export function resourcesOf(tool: string, { server }: JsonObject): string | undefined {
+  return tool === READ_RESOURCE && typeof server === "string" && server !== "" ? server : undefined;
+}
+
 /**
  * `project` and `folder` are real paths: of the session's folder, and of the folder a command would run in, if there is one.
  * `program` as in `ToolGrant`; undefined for a server that cannot be distinguished from another one of the same name.
@@ -357,8 +363,8 @@ export function grantedCall(
     return isOpen ? { offer: { kind: "site", project, site } } : {};
   }
   if (tool === READ_RESOURCE) {
-    const of = given["server"];
-    return typeof of === "string" ? { offer: { kind: "resources", server: of } } : {};
+    const of = resourcesOf(tool, given); // all servers at once are never granted: others may join
+    return of === undefined ? {} : { offer: { kind: "resources", server: of } };
   }
   return inSession;
 }
