@@ -140,6 +140,7 @@ describe("the rules", () => {
     ["src/mcp/x.ts", "const a = { fetch };", "uses fetch"],
     ["src/mcp/x.ts", "const a = Date.now();", "uses Date.now"],
     ["src/cli/x.ts", "const a = AbortSignal.timeout(5);", "AbortSignal.timeout escapes the fake clock"],
+    ["src/cli/x.ts", 'const a = URL.canParse("b");', "use isUrl"],
     ["src/mcp/x.ts", 'export * from "./y.js";', "export * hides"],
     ["src/mcp/x.ts", "export default 1;", "default export"],
     ["src/mcp/x.ts", "work.then(tell, fail);", "un-owned promise"],

@@ -9,6 +9,7 @@ import { checkUrl, isPrivateAddress } from "../base/io/net-policy.js";
 import { LIMITS } from "../base/limits.js";
 import type { HttpPool, ResolvedAddress, World } from "../base/ports/world.js";
 import { type ContentBlock, text } from "../base/text/content.js";
+import { isUrl } from "../base/text/url.js";
 import { VERSION } from "../base/version.js";
 import type { ToolOutcome } from "../tools/index.js";
 import { textField } from "./fields.js";
@@ -53,7 +54,7 @@ async function follow(first: string, options: FetchOptions): Promise<ToolOutcome
     const got = await get(address, options);
     const { status, location } = got;
     if (status < 300 || status >= 400 || location === undefined) return await outcomeOf(got, url, options.world);
-    if (!URL.canParse(location, url.href)) return failed("The page leads on to something that is no URL.");
+    if (!isUrl(location, url.href)) return failed("The page leads on to something that is no URL.");
     const next = new URL(location, url);
     // The person allowed the host of this page, and a page could lead the words of its address on to any other.
     if (next.host !== url.host) {

@@ -1,6 +1,7 @@
 // A web page as text a model can read: headings, lists, tables, code and links kept, everything else only its words.
 import { Parser } from "htmlparser2";
 import type { Pace } from "../base/async/pace.js";
+import { isUrl } from "../base/text/url.js";
 import { BUILTIN_LIMITS } from "./limits.js";
 
 /** Their content is for machines or for finding one's way about the site. */
@@ -145,7 +146,7 @@ class PageWriter {
     this.#link = undefined;
     if (!link || link.href.length > BUILTIN_LIMITS.fetchPage.maxLinkChars || /^(?:#|$)/u.test(link.href)) return;
     const words = this.#parts.slice(link.at).join("").trim();
-    const url = URL.canParse(link.href, this.#base.href) ? new URL(link.href, this.#base) : undefined;
+    const url = isUrl(link.href, this.#base.href) ? new URL(link.href, this.#base) : undefined;
     if (words === "" || (url?.protocol !== "https:" && url?.protocol !== "http:")) return;
     this.#parts.length = link.at;
     this.#newlines = link.newlines;

@@ -7,6 +7,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json
 import { messageOf } from "../base/message.js";
 import type { Timer, World } from "../base/ports/world.js";
 import { markHidden } from "../base/text/marking.js";
+import { isUrl } from "../base/text/url.js";
 import { VERSION } from "../base/version.js";
 import type { NotifyTarget } from "../config/index.js";
 import { GATEWAY_LIMITS } from "./limits.js";
@@ -233,7 +234,7 @@ export class Notifier implements AsyncDisposable {
   /** The path of the address is a secret with most services. */
   #failed({ url, form }: NotifyTarget, outbox: Outbox, reason: string): void {
     const { log } = this.#options.world;
-    const host = URL.canParse(url) ? new URL(url).host : undefined;
+    const host = isUrl(url) ? new URL(url).host : undefined;
     log[outbox.hasFailed ? "debug" : "warn"]("notify.failed", { form, host, reason });
     outbox.hasFailed = true;
   }

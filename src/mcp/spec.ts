@@ -1,5 +1,6 @@
 // What decides how one MCP server is reached: a union of its transports, already parsed and complete.
 import { hashJson, type JsonObject } from "../base/json/json.js";
+import { isUrl } from "../base/text/url.js";
 
 /** A file as it was approved: its real path, its size and the hash of its content. */
 export interface PinnedFile {
@@ -123,7 +124,7 @@ function launchOf(spec: ServerSpec): JsonObject {
 }
 
 function withoutPassword(url: string): string {
-  if (!URL.canParse(url)) return url;
+  if (!isUrl(url)) return url;
   const parsed = new URL(url);
   parsed.username = "";
   parsed.password = "";
@@ -138,7 +139,7 @@ const PACKAGE_OPTIONS: ReadonlySet<string> = new Set(["-p", "--package", "--from
 
 /** What goes on while a server starts, for people and models: of its arguments only a package is named. */
 export function startText(spec: ServerSpec): string {
-  if (isRemote(spec)) return URL.canParse(spec.url) ? `connecting to ${new URL(spec.url).host}` : "connecting";
+  if (isRemote(spec)) return isUrl(spec.url) ? `connecting to ${new URL(spec.url).host}` : "connecting";
   if (spec.kind === "acp") return "the client is connecting it";
   const program = spec.command.replace(/^.*[\\/]/u, "").replace(/\.(?:cmd|exe|bat)$/iu, "");
   const words = [program, ...spec.args];

@@ -4,6 +4,7 @@ import { isLoopbackHost } from "../base/io/net-policy.js";
 import { defined } from "../base/json/defined.js";
 import type { OpenWebSocket } from "../base/ports/web-socket.js";
 import type { World } from "../base/ports/world.js";
+import { isUrl } from "../base/text/url.js";
 import type { OpenLink } from "./connection.js";
 import { TRANSLATOR_LIMITS } from "./limits.js";
 
@@ -24,7 +25,7 @@ export function checkGatewayUrl(
   text: string,
   { isInsecure, option = "--gateway" }: { readonly isInsecure: boolean; readonly option?: string },
 ): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const url = isUrl(text) ? new URL(text) : undefined;
   if (!url || (url.protocol !== "ws:" && url.protocol !== "wss:")) {
     throw misused(`${option} takes an address that begins with ws:// or wss://`);
   }

@@ -158,6 +158,7 @@ function findingBreach(module: SourceModule, room: Room, finding: Finding): stri
     case "member":
       if (finding.what === "AbortSignal.timeout")
         return "AbortSignal.timeout escapes the fake clock; use world.deadline";
+      if (finding.what === "URL.canParse") return "URL.canParse of Node 20 is wrong once it is called often; use isUrl";
       return !isFree && WORLDLY_MEMBERS.has(finding.what)
         ? `uses ${finding.what}; take it from the World port`
         : undefined;

@@ -18,6 +18,13 @@ describe("checkUrl, whoever names the URL", () => {
     },
   );
 
+  test("takes an address with an umlaut, however many it has looked at", () => {
+    for (let count = 0; count < 20_000; count++) {
+      if (!isAccepted("https://b\u00fccher.example/gr\u00fc\u00dfe", typed))
+        expect.unreachable(`refused after ${count}`);
+    }
+  });
+
   test("refuses every scheme but http and https", () => {
     for (const text of [
       "ftp://example.com",

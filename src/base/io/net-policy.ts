@@ -1,4 +1,5 @@
 // Which URLs may be used and which addresses are not public. Pure: names are judged again by the address they resolve to.
+import { isUrl } from "../text/url.js";
 
 /** Who named the URL: the person or client themselves, a project's file, an answer that redirects, or OAuth metadata. */
 export type UrlSource = "typed" | "project" | "redirect" | "discovery";
@@ -24,7 +25,7 @@ export type UrlVerdict =
 
 /** The reason never repeats more of the URL than scheme and host: the rest may hold secrets. */
 export function checkUrl(text: string, policy: UrlPolicy): UrlVerdict {
-  if (!URL.canParse(text, policy.from?.href)) return { ok: false, reason: "it is not a valid URL" };
+  if (!isUrl(text, policy.from?.href)) return { ok: false, reason: "it is not a valid URL" };
   const url = new URL(text, policy.from?.href);
   if (url.protocol !== "https:" && url.protocol !== "http:") {
     return { ok: false, reason: `only http and https URLs are used, not "${url.protocol}"` };
@@ -91,7 +92,7 @@ function leadsBack(url: URL, from: URL | undefined): boolean {
 function isSameHost(entry: string, url: URL): boolean {
   const authority = parseV6(entry) === undefined ? entry : `[${entry}]`;
   if (/[/\\?#@\s]/.test(authority)) return false; // a URL, not a host: its scheme must not pass for a host
-  const candidates = [`http://${authority}`, `https://${authority}`].filter((text) => URL.canParse(text));
+  const candidates = [`http://${authority}`, `https://${authority}`].filter((text) => isUrl(text));
   const [plain, secure] = candidates.map((text) => new URL(text));
   if (!plain || !secure || bareHost(plain.hostname) !== bareHost(url.hostname)) return false;
   const port = plain.port || secure.port; // each scheme hides its own default
@@ -126,7 +127,7 @@ function parseV4(text: string): number | undefined {
 
 /** Leaves validity and the dotted tail to the URL parser, whose output has nothing but hex groups and one `::`. */
 function parseV6(text: string): bigint | undefined {
-  if (!/^[0-9a-f:.]+$/i.test(text) || !URL.canParse(`http://[${text}]`)) return undefined;
+  if (!/^[0-9a-f:.]+$/i.test(text) || !isUrl(`http://[${text}]`)) return undefined;
   const [before = [], after = []] = new URL(`http://[${text}]`).hostname
     .slice(1, -1)
     .split("::")

@@ -4,6 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/j
 import { LAUNCH_LIMITS } from "../../base/limits.js";
 import { normaliseKind } from "../../base/server-kind.js";
 import { nearest } from "../../base/text/nearest.js";
+import { isUrl } from "../../base/text/url.js";
 import type { ArgumentCondition, PolicyRule } from "../../tools/index.js";
 import type { KeyPath } from "./document.js";
 import { isRemoteEntry, REMOTE_TYPES, type RuleEntry, type ServerEntry } from "./entry.js";
@@ -122,7 +123,7 @@ function formFaults(entry: ServerEntry): readonly Finding[] {
 }
 
 export function isWebAddress(url: string): boolean {
-  return URL.canParse(url) && /^https?:$/u.test(new URL(url).protocol);
+  return isUrl(url) && /^https?:$/u.test(new URL(url).protocol);
 }
 
 type Field = readonly [path: KeyPath, text: string | undefined];

@@ -1,8 +1,8 @@
 // Discovery: the metadata of a protected resource (RFC 9728), then that of its authorization server (RFC 8414).
-
 import type { AuthorizationServer, ResourceServer } from "oauth4webapi";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonValue } from "../../base/json/json.js";
+import { isUrl } from "../../base/text/url.js";
 import type { Challenge } from "../transport/http/request-access.js";
 import type { OAuthHttp } from "./http.js";
 import { loginRefused, visible } from "./messages.js";
@@ -55,7 +55,7 @@ async function resourceMetadata(http: OAuthHttp, { url, challenge }: Resource): 
   const root = `${origin}/.well-known/oauth-protected-resource`;
   const places = [`${root}${pathOf(pathname)}${search}`, root];
   const named = challenge?.resourceMetadata;
-  if (named !== undefined) places.unshift(URL.canParse(named, url) ? new URL(named, url).href : named);
+  if (named !== undefined) places.unshift(isUrl(named, url) ? new URL(named, url).href : named);
   return await firstMetadata(http, places, "the server's metadata", readResourceMetadata);
 }
 
@@ -152,7 +152,7 @@ export function isSameIssuer(one: string, other: string): boolean {
 
 /** A server may name itself or a parent path as the resource, but no other origin and no sibling. */
 export function isResourceOf(named: string, serverUrl: string): boolean {
-  if (!URL.canParse(named)) return false;
+  if (!isUrl(named)) return false;
   const resource = new URL(named);
   const server = new URL(serverUrl);
   if (resource.origin !== server.origin) return false;

@@ -9,6 +9,7 @@ import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../
 import { OAUTH_LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
 import { KnownSecrets } from "../../base/text/secrets.js";
+import { isUrl } from "../../base/text/url.js";
 import { VERSION } from "../../base/version.js";
 import type { RemoteSpec } from "../spec.js";
 import { Dialler, type Place } from "../transport/http/dial.js";
@@ -171,7 +172,7 @@ export class OAuthHttp implements Disposable {
 
   #addressOf(url: string, what: string): Place {
     try {
-      if (!URL.canParse(url)) throw new TenonError("mcp.url_refused", "the URL cannot be used: it is not a valid URL");
+      if (!isUrl(url)) throw new TenonError("mcp.url_refused", "the URL cannot be used: it is not a valid URL");
       const isHere = this.#isTyped && isSameMachine(this.#server.url.hostname, new URL(url).hostname);
       return this.#dialler.check(url, isHere ? "typed" : "discovery", this.#server);
     } catch (thrown) {

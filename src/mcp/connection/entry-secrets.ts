@@ -10,6 +10,7 @@ import {
   mayBeSecret,
   optionValues,
 } from "../../base/text/secrets.js";
+import { isUrl } from "../../base/text/url.js";
 import { settingsSecrets } from "../auth/port.js";
 import { isRemote, type RemoteSpec, type ServerSpec, type StdioSpec } from "../spec.js";
 import type { ConnectionOptions } from "./options.js";
@@ -43,7 +44,7 @@ function sentWith({ headers, auth, url }: RemoteSpec): readonly string[] {
 
 /** A password, and parameters that are called a secret or look like a key. */
 function inAddress(url: string): readonly string[] {
-  if (!URL.canParse(url)) return [];
+  if (!isUrl(url)) return [];
   const { password, searchParams } = new URL(url);
   const parameters = [...searchParams].flatMap(([name, value]) =>
     isSecretName(name) || looksLikeKey(value) ? [value] : [],

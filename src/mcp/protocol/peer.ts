@@ -1,9 +1,9 @@
 // What a server may ask of us, as a port. Only what the peer can answer is declared to the server.
-
 import { messageOf } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import type { Log } from "../../base/ports/world.js";
+import { isUrl } from "../../base/text/url.js";
 import { MCP_LIMITS } from "../limits.js";
 import { RpcRefusal } from "../rpc/rpc.js";
 import { elicitModes } from "./envelope.js";
@@ -163,7 +163,7 @@ function readElicitation(params: JsonObject): ElicitRequest | string {
 
 /** Anything else could start a program of the person's. */
 function isWebUrl(url: string): boolean {
-  if (!URL.canParse(url)) return false;
+  if (!isUrl(url)) return false;
   const { protocol } = new URL(url);
   return protocol === "https:" || protocol === "http:";
 }

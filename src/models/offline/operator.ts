@@ -1,5 +1,6 @@
 // The offline model: deterministic, needs nothing. It turns the last user message into tool calls and reports their results.
 import { base64Bytes, type ContentBlock, plainText } from "../../base/text/content.js";
+import { isUrl } from "../../base/text/url.js";
 import type {
   Model,
   ModelEvent,
@@ -129,7 +130,7 @@ function requestText(content: readonly ContentBlock[]): string {
 }
 
 function pathOf(uri: string): string {
-  if (!uri.startsWith("file://") || !URL.canParse(uri)) return uri;
+  if (!uri.startsWith("file://") || !isUrl(uri)) return uri;
   try {
     return decodeURIComponent(new URL(uri).pathname);
   } catch {

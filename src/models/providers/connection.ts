@@ -1,6 +1,7 @@
 // How a provider is reached: its key and address from the environment, and a fetch that takes the key nowhere else.
 import { TenonError } from "../../base/errors.js";
 import type { Fetch, Timer, World } from "../../base/ports/world.js";
+import { isUrl } from "../../base/text/url.js";
 
 export type Environment = World["env"];
 
@@ -45,7 +46,7 @@ export function connectionOf(
     const hint = `Set ${urlVariables.join(" or ")}, for example to http://127.0.0.1:11434/v1 for Ollama.`;
     throw new TenonError("model.unknown", `${id} needs a base URL: ${urlVariables.join(" or ")} is not set.`, { hint });
   }
-  if (!URL.canParse(baseURL) || !/^https?:$/.test(new URL(baseURL).protocol)) {
+  if (!isUrl(baseURL) || !/^https?:$/.test(new URL(baseURL).protocol)) {
     throw new TenonError("model.unknown", `${id} has a base URL that is no http or https URL: ${baseURL}`, {
       hint: `Correct ${urlVariables.join(" or ")}.`,
     });
@@ -84,7 +85,7 @@ function withoutRedirects(id: string, fetch: Fetch): Fetch {
 
 /** Without what may be secret in it: user, password and query. */
 export function shownUrl(url: string): string {
-  if (!URL.canParse(url)) return url;
+  if (!isUrl(url)) return url;
   const { origin, pathname } = new URL(url);
   return `${origin}${pathname === "/" ? "" : pathname}`;
 }

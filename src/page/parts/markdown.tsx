@@ -2,6 +2,7 @@
 import { Lexer, type Token } from "marked";
 import type { ComponentChildren, VNode } from "preact";
 import { markHidden } from "../../base/text/marking.js";
+import { isUrl } from "../../base/text/url.js";
 import { entryOf } from "../wire/json.js";
 
 /** Longer texts are shown as they are: parsing takes time with their length. */
@@ -14,7 +15,7 @@ const SCHEMES = new Set(["http:", "https:", "mailto:"]);
 
 /** The address as the browser reads it; undefined for `javascript:`, `data:` and all others that are no plain address. */
 export function safeAddress(text: string): URL | undefined {
-  if (!URL.canParse(text)) return undefined;
+  if (!isUrl(text)) return undefined;
   const url = new URL(text);
   return SCHEMES.has(url.protocol) ? url : undefined;
 }

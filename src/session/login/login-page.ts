@@ -2,6 +2,7 @@
 import { defined } from "../../base/json/defined.js";
 import { LOGIN_LIMITS } from "../../base/limits.js";
 import { markForeign } from "../../base/text/marking.js";
+import { isUrl } from "../../base/text/url.js";
 
 /** A page for a person, who sees all of it before it is opened. */
 export interface LoginPage {
@@ -16,7 +17,7 @@ export interface LoginPage {
 
 /** Undefined for anything but a web page: no other address is shown as a link or opened. */
 export function webPage(address: URL | string): URL | undefined {
-  if (!URL.canParse(String(address))) return undefined;
+  if (!isUrl(String(address))) return undefined;
   const url = new URL(String(address));
   return url.protocol === "https:" || url.protocol === "http:" ? url : undefined;
 }
@@ -61,7 +62,7 @@ export function pageMarkdown(page: LoginPage, command: string): string {
 }
 
 function hostOf(issuer: string): string {
-  return URL.canParse(issuer) ? new URL(issuer).host : markForeign(issuer);
+  return isUrl(issuer) ? new URL(issuer).host : markForeign(issuer);
 }
 
 export type Pasted =
@@ -78,7 +79,7 @@ export function readPasted(typed: string, { redirectUri, url: page }: Pick<Login
   if (text === "") return unusable("nothing was pasted");
   if (text.length > LOGIN_LIMITS.pastedMaxChars) return unusable("that is too long for an address with a code in it");
   if (/^[a-z][a-z0-9+.-]*:/iu.test(text)) {
-    if (!URL.canParse(text)) return unusable(`that is no address; ${begins}`);
+    if (!isUrl(text)) return unusable(`that is no address; ${begins}`);
     const url = new URL(text);
     const reason = addressProblem(url, new URL(redirectUri), page);
     return reason === undefined ? { ok: true, query: url.searchParams } : unusable(reason);

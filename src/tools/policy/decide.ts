@@ -2,6 +2,7 @@
 import { unreachable } from "../../base/id.js";
 import { type JsonObject, type JsonValue, pointerSteps, sameJson, valueAtPointer } from "../../base/json/json.js";
 import { compileGlob, type GlobMatcher } from "../../base/text/glob.js";
+import { isUrl } from "../../base/text/url.js";
 import { TOOL_LIMITS } from "../limits.js";
 import type { ToolAnnotations, ToolOrigin } from "../tool.js";
 import { type CommandStarts, commandStarts, hasCommandPrefix, mayHavePrefix, mayRun, parseCommand } from "./command.js";
@@ -253,7 +254,7 @@ type IsMatch = (glob: string, text: string) => boolean;
 
 /** The host is compared as a whole: `https://example.org` begins `https://example.org.evil.net` too. */
 function allowsAddress(condition: TextCondition, text: string, isMatch: IsMatch): boolean {
-  if (!URL.canParse(text) || "under" in condition) return false;
+  if (!isUrl(text) || "under" in condition) return false;
   const { protocol, host, username, password, pathname, search } = new URL(text);
   if (username !== "" || password !== "") return false;
   const wanted = "prefix" in condition ? condition.prefix : condition.glob;

@@ -1,5 +1,4 @@
 // What the person has decided, as one session knows it: grants, refusals, and the definitions tools were used with.
-
 import { isAbsolute, relative } from "node:path";
 import { messageOf } from "../../base/errors.js";
 import { unreachable } from "../../base/id.js";
@@ -7,6 +6,7 @@ import { defined } from "../../base/json/defined.js";
 import { hashJson, type JsonObject } from "../../base/json/json.js";
 import type { Log } from "../../base/ports/world.js";
 import { markHidden } from "../../base/text/marking.js";
+import { isUrl } from "../../base/text/url.js";
 import type { ToolDefinition, ToolOrigin } from "../tool.js";
 import { type CommandPattern, commandPattern, coversCommand, type ParsedCommand, parseCommand } from "./command.js";
 import { EDIT_TOOLS, FETCH_URL, RUN_COMMAND } from "./decide.js";
@@ -357,7 +357,7 @@ export function grantedCall(
   if (EDIT_TOOLS.includes(tool)) return { offer: { kind: "edits" } };
   if (tool === FETCH_URL) {
     const { url } = given;
-    if (typeof url !== "string" || !URL.canParse(url)) return {};
+    if (typeof url !== "string" || !isUrl(url)) return {};
     const { origin: site, username, password } = new URL(url);
     const isOpen = site !== "null" && username === "" && password === "";
     return isOpen ? { offer: { kind: "site", project, site } } : {};

@@ -6,6 +6,7 @@ import { messageOf, TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
 import { OAUTH_LIMITS } from "../../../base/limits.js";
 import type { SpawnRequest } from "../../../base/ports/world.js";
+import { isUrl } from "../../../base/text/url.js";
 import { grantAccount, grantPerson, loadConfig, type ReadyServer, whyNotReady } from "../../../config/index.js";
 import {
   type DevicePrompt,
@@ -145,7 +146,7 @@ async function findServer(
   const store = personalGrants(world, keyring);
   const { allowHosts } = config;
   const found = config.servers.filter(({ name }) => name === named);
-  if (found.length === 0 && /^https?:\/\//iu.test(named) && URL.canParse(named)) {
+  if (found.length === 0 && /^https?:\/\//iu.test(named) && isUrl(named)) {
     const spec: RemoteSpec = { kind: "http", name: named, url: new URL(named).href, headers: {} };
     const mine = account ?? grantAccount({ origin: "client" });
     return { spec, options: { world, oauth: { store, account: mine, settings: {} }, allowHosts } };

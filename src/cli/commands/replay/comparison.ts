@@ -1,7 +1,7 @@
 // Holds what is sent now against what was sent then: the first difference counts, and nothing goes on before its time.
-
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
 import { REDACTED } from "../../../base/text/secrets.js";
+import { isUrl } from "../../../base/text/url.js";
 import type { Entry } from "./recording.js";
 
 export interface Difference {
@@ -168,7 +168,7 @@ export function modelSaid({ method, url, body }: JsonObject): JsonValue {
 }
 
 function pathOf(url: JsonValue | undefined): string {
-  return typeof url === "string" && URL.canParse(url) ? new URL(url).pathname.split("/").slice(-2).join("/") : "";
+  return typeof url === "string" && isUrl(url) ? new URL(url).pathname.split("/").slice(-2).join("/") : "";
 }
 
 export function hostSaid({ ask, about }: JsonObject): JsonValue {

@@ -3,6 +3,7 @@ import { createHash, generateKeyPairSync, type KeyObject, randomBytes } from "no
 import { isLoopbackHost } from "../../../base/io/net-policy.js";
 import { defined } from "../../../base/json/defined.js";
 import type { JsonObject, JsonValue } from "../../../base/json/json.js";
+import { isUrl } from "../../../base/text/url.js";
 import type {
   AuthAnswer,
   AuthEndpoint,
@@ -508,12 +509,12 @@ function isInFuture(seconds: JsonValue | undefined): boolean {
 
 /** Exactly a registered redirect URI, except for the port of a loopback address. */
 function mayRedirect(client: LabClient, uri: string): boolean {
-  if (client.redirectUris === undefined) return URL.canParse(uri);
+  if (client.redirectUris === undefined) return isUrl(uri);
   return client.redirectUris.some((registered) => registered === uri || withoutPort(registered) === withoutPort(uri));
 }
 
 function withoutPort(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const url = isUrl(text) ? new URL(text) : undefined;
   if (!url || !isLoopbackHost(url.hostname)) return text;
   url.port = "";
   return url.href;
