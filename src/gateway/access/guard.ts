@@ -55,11 +55,18 @@ export interface GuardOptions {
 
 const MINUTE_MS = 60_000;
 
+interface Failures {
+  readonly sinceMs: number;
+  count: number;
+  /** Of them, for a pairing code. */
+  codes: number;
+}
+
 export class Guard {
   readonly #options: GuardOptions;
   readonly #hosts: ReadonlySet<string>;
   /** Refusals by address in the minute since `sinceMs`. */
-  readonly #failures = new Map<string, { readonly sinceMs: number; count: number }>();
+  readonly #failures = new Map<string, Failures>();
 
   constructor(options: GuardOptions) {
     this.#options = options;
@@ -121,6 +128,7 @@ export class Guard {
     const nowMs = world.monotonicMs();
     const failures = this.#failuresOf(remote, nowMs);
     failures.count += 1;
+    if (reason.endsWith("_code")) failures.codes += 1;
     const over = failures.count - GATEWAY_LIMITS.failedLogins.perMinute;
     if (over <= 0) audit.write("refused", { reason, remote });
     else if (over === 1) audit.write("refused", { reason: "too_many_failures", remote });
@@ -131,13 +139,16 @@ export class Guard {
     return { status: STATUS[reason], reason };
   }
 
-  /** For tries that count for others too: of an address that is over its limit none is made. */
-  checkFailures(remote: string, reason: RefusalReason): Refusal | undefined {
-    const { count } = this.#failuresOf(remote, this.#options.world.monotonicMs());
-    return count < GATEWAY_LIMITS.failedLogins.perMinute ? undefined : this.refuse(reason, remote);
+  /**
+   * A wrong code counts for the codes of others too: an address that gave too many tries no more of them. What a foreign site let
+   * the browser of a person send does not count here: it came to no code.
+   */
+  checkCodes(remote: string): Refusal | undefined {
+    const { codes } = this.#failuresOf(remote, this.#options.world.monotonicMs());
+    return codes < GATEWAY_LIMITS.failedLogins.perMinute ? undefined : this.refuse("unknown_code", remote);
   }
 
-  #failuresOf(remote: string, nowMs: number): { readonly sinceMs: number; count: number } {
+  #failuresOf(remote: string, nowMs: number): Failures {
     const known = this.#failures.get(remote);
     if (known && nowMs - known.sinceMs < MINUTE_MS) return known;
     this.#failures.delete(remote);
@@ -145,7 +156,7 @@ export class Guard {
       const [oldest] = this.#failures.keys();
       if (oldest !== undefined) this.#failures.delete(oldest);
     }
-    const fresh = { sinceMs: nowMs, count: 0 };
+    const fresh = { sinceMs: nowMs, count: 0, codes: 0 };
     this.#failures.set(remote, fresh);
     return fresh;
   }

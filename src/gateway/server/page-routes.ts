@@ -184,7 +184,7 @@ export class PageRoutes {
 
   async #pair({ code, name }: JsonObject, request: IncomingMessage, to: Answered): Promise<void> {
     const { access, guard } = this.#options;
-    const refusal = guard.checkFailures(addressOf(request), "unknown_code");
+    const refusal = guard.checkCodes(addressOf(request));
     if (refusal) return refuse(to.response, refusal);
     const verdict = typeof code === "string" ? access.codes.take(code) : "unknown";
     if (typeof verdict === "string") {

@@ -107,8 +107,11 @@ export class JoinedSession implements SessionHandle, Member {
     return this.open.session.servers;
   }
 
+  /** Whoever may only look causes no cost: a search by meaning asks a provider. */
   get tools(): Handle<"tools"> {
-    return this.open.session.tools;
+    const { tools } = this.open.session;
+    if (this.#by.role === "controller") return tools;
+    return { ...tools, search: (request, signal) => tools.search({ ...request, isFree: true }, signal) };
   }
 
   get usage(): Handle<"usage"> {

@@ -1,5 +1,5 @@
 // The sessions of a gateway on a fake machine: rest, limits, accounts, environments, and what is begun while it stops.
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { House, LOAD, REQUEST, STATE, said } from "../../../test/gateway-house.js";
 import type { SessionHandle } from "../../acp/index.js";
 import type { GivenServers } from "../../session/index.js";
@@ -461,4 +461,20 @@ test("servers that clients bring one request after the other are bounded in all,
   // Those that are there can still be changed.
   await brought.join({ servers: [{ kind: "acp", name: "a0", serverId: "y" }] }, "c", () => true);
   expect(given.at(-1)?.servers).toContainEqual({ kind: "acp", name: "a0", serverId: "y" });
+});
+
+test("who may only look searches tools by words alone: nobody is asked, and nothing costs", async () => {
+  await using house = new House();
+  const { session } = await (await house.access()).create(REQUEST, {});
+  const open = house.sessions.find("me", session.id);
+  if (!open) throw new Error("not open");
+  const asked: object[] = [];
+  vi.spyOn(open.session.tools, "search").mockImplementation(async (request) => {
+    asked.push(request);
+    return { kind: "found", tools: [] };
+  });
+  const reader = await house.access({ scopes: new Set(["read"]), isLocal: false, tokenId: "t" });
+  await reader.peek(session.id)?.tools.search({ query: "words", isTrial: true });
+  await session.tools.search({ query: "words" });
+  expect(asked).toEqual([{ query: "words", isTrial: true, isFree: true }, { query: "words" }]);
 });

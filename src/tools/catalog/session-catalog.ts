@@ -325,7 +325,11 @@ export interface SearchRequest {
   readonly limit?: number;
   /** Somebody only looks what would be found: nothing becomes callable by it. */
   readonly isTrial?: boolean;
+  /** By words alone: no embedder is asked, so it costs nothing. */
+  readonly isFree?: boolean;
 }
+
+type RankOptions = Pick<SearchRequest, "server" | "isFree"> & { readonly limit: number };
 
 /** A tool as a search found it. */
 export interface FoundTool {
@@ -390,7 +394,7 @@ export class ToolSearch {
     }
   }
 
-  async search({ query, server, limit, isTrial }: SearchRequest, signal: AbortSignal): Promise<SearchAnswer> {
+  async search({ query, server, limit, isTrial, isFree }: SearchRequest, signal: AbortSignal): Promise<SearchAnswer> {
     const offering = this.#offering;
     const servers = offering.book.active
       .filter(({ source }) => source.origin !== "builtin")
@@ -399,7 +403,7 @@ export class ToolSearch {
     const meant = servers.find((name) => name === server) ?? servers.find(isLike);
     if (server !== undefined && meant === undefined) return { kind: "no_server", servers };
     const count = Math.min(Math.max(1, limit ?? LIMITS.toolSearchResults.usual), LIMITS.toolSearchResults.most);
-    const ranked = await this.#rank(query, count, meant, signal);
+    const ranked = await this.#rank(query, { limit: count, ...defined({ server: meant, isFree }) }, signal);
     if (!isTrial) for (const { known, score } of ranked) offering.pick(known, { how: "found", query, score });
     const { how } = offering.list;
     const tools = ranked.map(({ known: { tool }, score }) => ({ tool, score, isOffered: how.has(tool.id) }));
@@ -418,7 +422,7 @@ export class ToolSearch {
     const places = Math.min(most, limits.maxAlwaysTools - list.entries.length);
     if (places <= 0 || behind.size === 0) return { chosen: [], leastScore: 0 };
     const limit = places + list.entries.length; // tools that are offered already are found too
-    const ranked = await this.#rank(prompt, limit, undefined, signal);
+    const ranked = await this.#rank(prompt, { limit }, signal);
     this.#dense = this.#latest;
     // An exact name scores above 1 and must not push out what fits by its words.
     const clearScore = isFirst ? 0 : CLEAR_SHARE * Math.min(1, ranked[0]?.score ?? 0);
@@ -438,12 +442,12 @@ export class ToolSearch {
     return this.#index.explain(query, id, { limit, ...defined({ dense, usage: this.#options.usage?.scores(query) }) });
   }
 
-  async #rank(query: string, limit: number, server: string | undefined, signal: AbortSignal) {
+  async #rank(query: string, { limit, server, isFree = false }: RankOptions, signal: AbortSignal) {
     const offering = this.#offering;
     const { usage, dense } = this.#options;
     this.sync();
     const tools = [...this.#indexed.values()].flat().map(({ tool }) => tool);
-    const close = await dense?.(query, tools, signal).catch(() => undefined);
+    const close = isFree ? undefined : await dense?.(query, tools, signal).catch(() => undefined);
     this.#latest = { query, scores: close };
     const scores = { usage: usage?.scores(query), dense: close };
     const hits = this.#index.search(query, { limit, ...defined({ server, ...scores }) });

@@ -45,6 +45,21 @@ test("all tools at once have the same reasons, those that are left out too; a tr
   expect(catalog.why("count_words").kind).toBe("loaded");
 });
 
+test("a search that must cost nothing asks no embedder", async () => {
+  const asked: string[] = [];
+  const dense = async (query: string) => {
+    asked.push(query);
+    return new Map<string, number>();
+  };
+  const catalog = new SessionCatalog({ dense });
+  catalog.add(testSource("s", ["count_words"]), { include: "search" });
+  const request = { query: "count words", isTrial: true };
+  expect(await catalog.search({ ...request, isFree: true }, signal)).toMatchObject({ tools: { length: 1 } });
+  expect(asked).toEqual([]);
+  await catalog.search(request, signal);
+  expect(asked).toEqual(["count words"]);
+});
+
 test("an offered tool whose server is down says that too", () => {
   const catalog = new SessionCatalog();
   const source = testSource("a", ["t"]);
