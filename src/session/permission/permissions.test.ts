@@ -358,3 +358,32 @@ describe("a tool that is not as it was locked", () => {
     expect(await call(READ, person)).toEqual({ kind: "refused", reason: `it ${broken.reason}` });
   });
 });
+
+describe("a source that becomes another's while something is decided about it", () => {
+  const once = { program: async () => undefined };
+
+  it.each(["user", "project"] as const)("ends the question about its tools, and no others (%s)", async (origin) => {
+    const { permissions, call } = setUp(once);
+    const ask = async (): Promise<PermissionAnswer> => {
+      permissions.forgetSource(origin, "notes");
+      return "always";
+    };
+    expect((await call(READ, { ask })).kind).toBe(origin === "user" ? "refused" : "allowed");
+    expect((await call(READ)).kind).toBe(origin === "user" ? "refused" : "allowed");
+  });
+
+  it("is not reviewed and not granted", async () => {
+    const { permissions, call } = setUp({ ...once, ...policy([{ effect: "allow", tool: "read" }]) });
+    expect(await call(READ)).toEqual({ kind: "allowed" }); // and its definition is known from now on
+    const ask = async (): Promise<PermissionAnswer> => {
+      permissions.withdraw("user", "notes");
+      return "once";
+    };
+    await permissions.review([subject(CHANGED)], { ask }, never);
+    expect(permissions.whyHeld(subject(CHANGED))).toContain("changed");
+    const granting = permissions.grantAll([subject(WRITE)]);
+    permissions.forgetSource("user", "notes");
+    expect(await granting).toEqual([]);
+    expect((await call(WRITE)).kind).toBe("refused");
+  });
+});
