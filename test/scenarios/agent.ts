@@ -16,7 +16,8 @@ export class TemporaryFolder implements Disposable {
   readonly path: string = mkdtempSync(join(tmpdir(), "tenon-scenario-"));
 
   [Symbol.dispose](): void {
-    rmSync(this.path, { recursive: true, force: true });
+    // A process that was just killed may have written a file meanwhile; what is left running is the leak check's to find.
+    rmSync(this.path, { recursive: true, force: true, maxRetries: 20, retryDelay: 25 });
   }
 }
 
