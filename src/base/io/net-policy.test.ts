@@ -19,10 +19,9 @@ describe("checkUrl, whoever names the URL", () => {
   );
 
   test("takes an address with an umlaut, however many it has looked at", () => {
-    for (let count = 0; count < 20_000; count++) {
-      if (!isAccepted("https://b\u00fccher.example/gr\u00fc\u00dfe", typed))
-        expect.unreachable(`refused after ${count}`);
-    }
+    const address = "https://b\u00fccher.example/gr\u00fc\u00dfe";
+    const verdicts = Array.from({ length: 20_000 }, () => isAccepted(address, typed));
+    expect(verdicts.indexOf(false)).toBe(-1);
   });
 
   test("refuses every scheme but http and https", () => {

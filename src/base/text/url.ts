@@ -6,7 +6,7 @@
  */
 export function isUrl(text: string, base?: string): boolean {
   try {
-    return new URL(text, base) !== undefined;
+    return new URL(text, base).href !== "";
   } catch {
     return false;
   }
