@@ -131,7 +131,11 @@ export class PageStage implements AsyncDisposable {
     });
     page.on("pageerror", (error) => this.faults.push(String(error)));
     page.on("request", (request) => this.hosts.add(new URL(request.url()).host));
-    page.on("requestfailed", (request) => this.faults.push(`${request.url()}: ${request.failure()?.errorText}`));
+    page.on("requestfailed", (request) => {
+      const { errorText } = request.failure() ?? {};
+      // What is still being loaded ahead when the page is left.
+      if (errorText !== "net::ERR_ABORTED") this.faults.push(`${request.url()}: ${errorText}`);
+    });
     await page.addInitScript({ content: TELL_VIOLATIONS });
     return page;
   }
