@@ -141,6 +141,14 @@ scenario(
   NEEDS,
 );
 
+/** In the view that shows it: another document would not know what ran in this one. */
+async function expectHarmless(page: Page): Promise<void> {
+  const found = await page.evaluate(
+    "[globalThis.canary, [...document.links].map((link) => link.protocol).filter((one) => !/^https?:$/.test(one)), document.images.length]",
+  );
+  expect(found).toEqual([undefined, [], 0]);
+}
+
 function isWithoutRepeat(texts: readonly string[]): boolean {
   return new Set(texts).size >= texts.length - 1; // the offline model says the same of the same call
 }
@@ -162,11 +170,13 @@ scenario(
     const shown = await words(page, ".conversation");
     expect(shown).toContain("\\u{202E}evil\\u{202C}, isolate \\u{2066}x\\u{2069}, tags \\u{E0041}\\u{E0042}");
     expect(shown).toContain("<script>globalThis.canary = 1</script>");
+    await expectHarmless(page);
 
     await page.goto(`${base}#/session/${sessionId}/calls`);
     await page.locator(".span-row", { hasText: "tracker / forecast" }).click();
     expect(await words(page, ".span-detail")).toMatch(/"town": "Berlin".*globalThis\.canary = 1/su);
     await page.locator(".swatch.question").first().waitFor();
+    await expectHarmless(page);
     await picture(page, "waterfall");
 
     await page.goto(`${base}#/session/${sessionId}/tools`);
@@ -181,6 +191,7 @@ scenario(
     await page.getByRole("button", { name: "Allow once" }).click();
     await page.getByRole("status", { name: "result" }).waitFor();
     expect(await words(page, ".tool-result")).toContain("globalThis.canary = 1");
+    await expectHarmless(page);
 
     // A server asks during a call: the form of its question is filled in.
     await page.goto(`${base}#/session/${sessionId}`);
@@ -216,11 +227,8 @@ scenario(
       expect(await page.evaluate("document.documentElement.scrollWidth"), view).toBeLessThanOrEqual(PHONE.width);
       const inner = await page.evaluate("document.querySelector('.main').scrollWidth");
       expect(inner, view).toBeLessThanOrEqual(PHONE.width);
+      await expectHarmless(page);
     }
-    expect(await page.evaluate("globalThis.canary")).toBeUndefined();
-    expect(await page.evaluate("[...document.links].filter((link) => !/^https?:$/.test(link.protocol)).length")).toBe(
-      0,
-    );
     expect(stage.hosts).toEqual(new Set([new URL(base).host]));
     expect(stage.faults).toEqual([]);
   },
