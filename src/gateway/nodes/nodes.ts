@@ -1,0 +1,86 @@
+// Several gateways that share one store: the port through which a node holds its lease, finds the others and reaches them.
+import type { ReadonlyCell } from "../../base/async/cell.js";
+import type { SessionStore } from "../../session/index.js";
+import type { DecisionStore } from "../../tools/index.js";
+
+/** Where a gateway keeps what outlives it: in files of its state folder, or in a database that several nodes share. */
+export interface GatewayStore extends AsyncDisposable {
+  /** The same object each time. */
+  account(name: string): AccountStore;
+  /** From which the keys of clients are computed: the same at every node. */
+  clientSecret(): Promise<string>;
+  /** Only where several gateways share the store. */
+  readonly nodes?: Nodes;
+}
+
+/** What is kept for one account. */
+export interface AccountStore {
+  readonly sessions: SessionStore;
+  /** In files of the account's state folder unless given. */
+  readonly decisions?: DecisionStore;
+}
+
+/** A gateway among those that share a store. */
+export interface NodeInfo {
+  /** Of one lease: a node that lost its lease starts anew under another id. */
+  readonly id: string;
+  /** For people. */
+  readonly name: string;
+  readonly version: string;
+  /** Below which its sessions may be; all unless given. */
+  readonly roots: readonly string[];
+  readonly isDraining: boolean;
+  /** By the database's clock; negative once the lease is over. */
+  readonly leaseLeftMs: number;
+  /** Sessions it owns. */
+  readonly sessions: number;
+}
+
+/** A session with an open turn whose owner is gone: this node owns it now. */
+export interface TakenSession {
+  readonly account: string;
+  readonly id: string;
+  readonly cwd: string;
+  readonly additionalDirectories: readonly string[];
+  /** Takeovers in a row without an outcome or an answer of the model; those after a drain do not count. */
+  readonly tries: number;
+}
+
+/** To another node. Messages of one link arrive in order and once, or the link is broken. */
+export interface NodeMessage {
+  /** The id of the node it goes to, or comes from. */
+  readonly node: string;
+  readonly link: string;
+  /** Counts from 1 in each direction of a link: with the link it is the idempotency key. */
+  readonly n: number;
+  readonly body: string;
+}
+
+export interface Nodes {
+  /** The id of this node while it holds a lease; undefined while it has none: then it owns no session. */
+  readonly self: ReadonlyCell<string | undefined>;
+  /** All that are registered, also those whose lease is over. */
+  list(): Promise<readonly NodeInfo[]>;
+  /** The living node that owns the session; undefined: none does. */
+  ownerOf(account: string, id: string): Promise<NodeInfo | undefined>;
+  /** Makes this node the owner of at most so many sessions with an open turn whose owner is gone. */
+  takeOver(most: number): Promise<readonly TakenSession[]>;
+  /** Sessions that are released with an open turn are others' at once, and this node takes none any more. */
+  drain(): Promise<void>;
+  /** Never rejects: a link whose message cannot be delivered is reported by `onBroken`. */
+  send(message: NodeMessage): void;
+  /** `onBroken`: messages of links with that node may be lost; without a node: of all links. */
+  listen(listener: {
+    readonly onMessage: (message: NodeMessage) => void;
+    readonly onBroken: (node: string | undefined) => void;
+  }): Disposable;
+  /** Tells the other nodes, soon and perhaps never, that a session has more records or was released. */
+  hint(hint: NodeHint): void;
+  onHint(listener: (hint: NodeHint) => void): Disposable;
+}
+
+/** Never the truth: whoever gets one looks into the store. `seq`: of the last record; missing when it was released. */
+export interface NodeHint {
+  readonly session: string;
+  readonly seq?: number;
+}
