@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { JsonObject } from "../wire/json.js";
 import { withVisibleText } from "../wire/json.js";
 import { answeredText, Conversation, type Item } from "./conversation.js";
+import { Journal } from "./journal.js";
 
 const text = (words: string) => ({ type: "text", text: words });
 const by = { client: "c2", name: "editor" };
@@ -110,4 +111,22 @@ test("media that could carry code are named and not shown; hidden characters are
   });
   const given = { "a\u202e": ["\u2066x", { cwd: "/a\u200b", b: "\u{e0041}" }] };
   expect(withVisibleText(given)).toEqual({ "a\\u{202E}": ["\\u{2066}x", { cwd: "/a\u200b", b: "\\u{E0041}" }] });
+});
+
+test("what a read that fails halfway has found is read again", async () => {
+  const all = [1, 2, 3].map((seq) => ({ seq, kind: "text", text: String(seq) }));
+  let fails = true;
+  const journal = new Journal("s1", {
+    request: async (method, params) => {
+      if (method === "_tenon/session/view") return { seq: 3 };
+      const after = params && "after" in params ? Number(params.after) : 0;
+      const [record] = all.filter(({ seq }) => seq > after);
+      if (record?.seq === 2 && fails) throw new Error("the connection broke");
+      return record ? { records: [record], seq: record.seq, next: record.seq } : { records: [], seq: after };
+    },
+  });
+  await expect(journal.read()).rejects.toThrow("the connection broke");
+  fails = false;
+  await journal.read();
+  expect(journal.records.value).toEqual(all);
 });

@@ -36,18 +36,19 @@ export class Journal {
   async #readNew(kinds: readonly string[] | undefined): Promise<void> {
     const found: JsonObject[] = [];
     const params = { sessionId: this.#sessionId, limit: PER_REQUEST, ...defined({ kinds }) };
-    for (let after = this.#after ?? (await this.#beginning()); ; ) {
+    let after = this.#after ?? (await this.#beginning());
+    for (;;) {
       const answer = await this.#requests.request("_tenon/session/records", { ...params, after });
       for (const record of objectsAt(answer, "records")) {
         const [blob, data] = [textAt(record, "blob"), textAt(record, "data")];
         if (blob !== undefined && data !== undefined) this.blobs.set(blob, data);
         else found.push(record);
       }
-      const next = numberAt(answer, "seq") ?? after;
-      this.#after = next;
-      if (next <= after || answer["next"] === undefined) break;
-      after = next;
+      const before = after;
+      after = numberAt(answer, "seq") ?? after;
+      if (after <= before || answer["next"] === undefined) break;
     }
+    this.#after = after; // only now: what a read that fails has found is read again
     if (found.length > 0) this.records.value = [...this.records.value, ...found];
   }
 

@@ -61,15 +61,18 @@ interface SessionUsage {
 }
 
 export function UsageOfAll({ app }: { readonly app: App }) {
-  const load = async (): Promise<readonly SessionUsage[]> => {
+  const load = async (): Promise<{ readonly sessions: readonly SessionUsage[]; readonly unread: number }> => {
     const newest = [...app.rows.value.values()].sort((a, b) => b.updatedAt - a.updatedAt).slice(0, SESSIONS);
-    const found: SessionUsage[] = [];
+    const sessions: SessionUsage[] = [];
     for (const { id, title } of newest) {
       const journal = new Journal(id, app);
-      await journal.read(KINDS).catch(() => undefined); // one that cannot be read has no part in the sums
-      found.push({ id, title, turns: turnsOf(journal.records.value) });
+      const isRead = await journal.read(KINDS).then(
+        () => true,
+        () => false,
+      );
+      if (isRead) sessions.push({ id, title, turns: turnsOf(journal.records.value) });
     }
-    return found;
+    return { sessions, unread: newest.length - sessions.length };
   };
   const { value } = useLoaded(load, app.isListed.value);
   return (
@@ -78,7 +81,8 @@ export function UsageOfAll({ app }: { readonly app: App }) {
         <h1>Usage</h1>
         <span class="muted">of the {SESSIONS} sessions used last</span>
       </header>
-      {value && <AllUsage sessions={value} />}
+      {value && value.unread > 0 && <p class="muted">{value.unread} of them could not be read and are not counted.</p>}
+      {value && <AllUsage sessions={value.sessions} />}
     </section>
   );
 }
