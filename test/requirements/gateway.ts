@@ -511,4 +511,9 @@ export const GATEWAY_REQUIREMENTS = [
     id: "G722",
     text: "a rule that allows a server by its name is not about one that a client reaches itself or named from another machine, unless it says origin",
   },
+  // G730 to G749: sessions in PostgreSQL.
+  {
+    id: "G730",
+    text: "tests, benchmarks and chaos have a PostgreSQL of their own, on a socket, as a user that is not root, of which nothing is left",
+  },
 ] as const;

@@ -1,8 +1,10 @@
 // How a scenario is written: it names the requirements it shows, and ends with the leak check.
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { test } from "vitest";
+import { afterAll, beforeAll, test } from "vitest";
+import { defined } from "../../src/base/json/defined.js";
 import { leakCheck } from "../../src/testing/index.js";
+import { lacksPostgres, type Postgres, type PostgresOptions, startPostgres } from "../postgres.js";
 import type { RequirementId } from "../requirements.js";
 import { agentNode } from "./peers.js";
 
@@ -53,4 +55,21 @@ export function partOf<T>(cases: readonly T[], parts: number): readonly T[] {
   if (process.env["TENON_ALL_CASES"] !== undefined) return cases;
   const part = (Math.floor(Date.now() / 86_400_000) + (agentNode() === process.execPath ? 0 : 1)) % parts;
   return cases.filter((_, index) => index % parts === part);
+}
+
+/** One for all scenarios of a file. `lacks` is for their options. */
+export function postgresOfFile(options?: PostgresOptions): { get(): Postgres; readonly lacks?: string } {
+  const lacks = lacksPostgres();
+  let postgres: Postgres | undefined;
+  beforeAll(async () => {
+    if (lacks === undefined) postgres = await startPostgres(options);
+  });
+  afterAll(() => postgres?.stop());
+  return {
+    get: () => {
+      if (!postgres) throw new Error("it is started before the first scenario");
+      return postgres;
+    },
+    ...defined({ lacks }),
+  };
 }
