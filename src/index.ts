@@ -16,8 +16,14 @@ import {
   ModelLists,
   resolveModelId,
 } from "./models/index.js";
-import { type BuiltinName, type ServerOutput, type SessionConfig, SessionHost } from "./session/index.js";
-import type { Embedder, ToolTransformer } from "./tools/index.js";
+import {
+  type BuiltinName,
+  type ServerOutput,
+  type SessionConfig,
+  SessionHost,
+  type SessionStore,
+} from "./session/index.js";
+import type { DecisionStore, Embedder, ToolTransformer } from "./tools/index.js";
 import { nodeWorld } from "./world/index.js";
 
 export { Cell, type ReadonlyCell } from "./base/async/cell.js";
@@ -132,6 +138,10 @@ export interface RuntimeOptions {
   readonly world?: World;
   /** Where journals are kept; unless given, `$TENON_HOME/state` or the XDG state directory. */
   readonly stateDir?: string;
+  /** Where sessions are stored; in files of `stateDir` unless given. */
+  readonly store?: SessionStore;
+  /** Where decisions of people outlive a session; in files of `stateDir` unless given. */
+  readonly decisions?: DecisionStore;
   /** Where eras and tool lists of servers are remembered; unless given, `$TENON_HOME/cache` or the XDG cache directory. */
   readonly cacheDir?: string;
   /**
@@ -182,6 +192,8 @@ export function createRuntime(options: RuntimeOptions = {}): SessionHost {
       unattended: options.unattended,
       maxQueuedPrompts: options.maxQueuedPrompts,
       openTurns: options.openTurns,
+      store: options.store,
+      decisions: options.decisions,
     }),
     stateDir: options.stateDir ?? paths.stateDir,
     cacheDir: options.cacheDir ?? paths.cacheDir,

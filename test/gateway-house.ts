@@ -3,9 +3,9 @@ import type { SessionHandle } from "../src/acp/index.js";
 import { TenonError } from "../src/base/errors.js";
 import { defined } from "../src/base/json/defined.js";
 import type { World } from "../src/base/ports/world.js";
-import { PairingCodes } from "../src/gateway/access/pairing.js";
 import { ClientKeys, LOCAL_PRINCIPAL, type Principal } from "../src/gateway/access/principal.js";
-import { TokenFile } from "../src/gateway/access/tokens.js";
+import { fileGatewayStore } from "../src/gateway/nodes/file-store.js";
+import type { GatewayStore } from "../src/gateway/nodes/nodes.js";
 import { ClientAccess } from "../src/gateway/sessions/client-access.js";
 import { GatewayMethods } from "../src/gateway/sessions/gateway-methods.js";
 import type { RuntimePlace } from "../src/gateway/sessions/runtimes.js";
@@ -43,6 +43,7 @@ export class House implements AsyncDisposable {
   /** How often a connection was ended so that its client connects again. */
   reconnects = 0;
   release: () => void = () => {};
+  readonly store: GatewayStore;
   readonly sessions: SharedSessions;
   readonly audit: ConstructorParameters<typeof SharedSessions>[0]["audit"] = {
     write: (event, fields) => {
@@ -52,6 +53,7 @@ export class House implements AsyncDisposable {
 
   constructor(world: FakeWorld = fakeWorld({ env: ENV, hosts: { "inside.example": ["10.0.0.1"] } })) {
     this.world = world;
+    this.store = fileGatewayStore(world, STATE);
     const held = () => this.#held;
     const model: Model = {
       id: "test/echo",
@@ -64,11 +66,12 @@ export class House implements AsyncDisposable {
     this.sessions = new SharedSessions({
       world: this.world,
       stateDir: STATE,
+      store: this.store,
       audit: this.audit,
       openRuntime: async (place) => {
         this.opened.push(place);
         await this.runtimeHeld;
-        const { stateDir, env } = place;
+        const { stateDir, env, kept } = place;
         const models = this.needsKey ? modelsWith(model, env) : undefined;
         const client = { name: "tenon", version: "1" };
         const rules = { unattended: "wait", maxQueuedPrompts: 8, openTurns: "continue" } as const;
@@ -77,6 +80,8 @@ export class House implements AsyncDisposable {
           model: models?.first ?? model,
           ...defined({ models }),
           stateDir,
+          store: kept.sessions,
+          ...defined({ decisions: kept.decisions }),
           client,
           ...rules,
           builtin: [],
@@ -98,11 +103,10 @@ export class House implements AsyncDisposable {
     const { world, sessions, audit } = this;
     await world.files.createNew("/work/here", "");
     const principal = { ...LOCAL_PRINCIPAL, ...given };
-    const keys = await ClientKeys.open(world, STATE);
+    const keys = new ClientKeys(world, await this.store.clientSecret());
     const methods = new GatewayMethods({
       ...{ sessions, principal, audit, node: "n" },
-      tokens: new TokenFile(world, STATE),
-      codes: new PairingCodes(world),
+      ...{ tokens: this.store.tokens, codes: this.store.codes },
       pageAddress: async () => ({ url: "http://127.0.0.1:7000/", isNear: true }),
       details: () => ({ pid: 1 }),
       stop: () => {},

@@ -1,6 +1,6 @@
 // The gateway of the bench, as `tenon gateway run` has it; only the model is ours. It tells its CPU and memory by IPC.
 import { isJsonObject } from "../../src/base/json/json.js";
-import { loadGateway, TokenFile } from "../../src/gateway/index.js";
+import { loadGateway, tokensInFile } from "../../src/gateway/index.js";
 import { createRuntime, nodeWorld } from "../../src/index.js";
 import { streamingModel } from "../stream/model.js";
 
@@ -28,7 +28,7 @@ const COLLECTIONS = 6;
 
 async function start({ stateDir, socketPath, accounts }: GatewayJob): Promise<GatewayStarted> {
   const world = nodeWorld({ log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} } });
-  const file = new TokenFile(world, stateDir);
+  const file = tokensInFile(world, stateDir);
   const tokens: string[] = [];
   for (const account of accounts) {
     tokens.push(

@@ -26,7 +26,7 @@ export interface ComposeOptions {
   readonly env?: World["env"];
   readonly log?: Log;
   /** What the host does in ways of its own. */
-  readonly runtime?: Pick<RuntimeOptions, "stateDir">;
+  readonly runtime?: Pick<RuntimeOptions, "stateDir" | "store" | "decisions">;
 }
 
 interface Composed {

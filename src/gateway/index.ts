@@ -4,7 +4,7 @@ import type * as server from "./server/gateway.js";
 
 export { AuditLog } from "./access/audit.js";
 export { SCOPES } from "./access/principal.js";
-export { type NewToken, TokenFile } from "./access/tokens.js";
+export { type NewToken, type Tokens, tokensInFile } from "./access/tokens.js";
 export { GATEWAY_LIMITS } from "./limits.js";
 export { type NotifySettings, questionWords } from "./notify.js";
 export type {

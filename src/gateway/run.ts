@@ -1,5 +1,4 @@
 // A whole gateway: its access, its sessions and its server, from the start to the end.
-import { join } from "node:path";
 import type { AnyMessage } from "@agentclientprotocol/sdk";
 import { loadAgent, messageSink } from "../acp/index.js";
 import type { ReadonlyCell } from "../base/async/cell.js";
@@ -9,8 +8,10 @@ import { isLoopbackHost } from "../base/io/net-policy.js";
 import { defined } from "../base/json/defined.js";
 import type { Log, World } from "../base/ports/world.js";
 import type { AskedQuestion } from "../session/index.js";
-import type { Principal } from "./access/principal.js";
+import { OWN_ACCOUNT, type Principal } from "./access/principal.js";
 import { GATEWAY_LIMITS } from "./limits.js";
+import { fileGatewayStore } from "./nodes/file-store.js";
+import type { GatewayStore } from "./nodes/nodes.js";
 import { Notifier, type NotifierOptions } from "./notify.js";
 import type { ConnectedClient, OpenQuestion } from "./protocol.js";
 import type { ClientStream, ConnectionAbout } from "./server/client-stream.js";
@@ -25,11 +26,13 @@ import {
   type PageAddress,
 } from "./sessions/gateway-methods.js";
 import type { OpenRuntime } from "./sessions/runtimes.js";
-import { OWN_ACCOUNT, type SessionChange, SharedSessions } from "./sessions/shared-sessions.js";
+import { type SessionChange, SharedSessions } from "./sessions/shared-sessions.js";
 
 export interface RunGatewayOptions {
   readonly world: World;
   readonly stateDir: string;
+  /** Closed with the gateway. In files of the state folder unless given. */
+  readonly store?: GatewayStore;
   readonly listen: readonly ListenAt[];
   /** Names by which the gateway is reached besides its addresses. */
   readonly hosts?: readonly string[];
@@ -63,6 +66,7 @@ type Agent = Awaited<ReturnType<typeof loadAgent>>;
 
 export class RunningGateway implements AsyncDisposable {
   readonly #options: RunGatewayOptions;
+  readonly #store: GatewayStore;
   readonly #access: GatewayAccess;
   readonly #sessions: SharedSessions;
   readonly #startedMs: number;
@@ -73,22 +77,31 @@ export class RunningGateway implements AsyncDisposable {
   /** Where no address was given, and a browser of this machine is to be let in. */
   #listening: Promise<void> | undefined;
 
-  private constructor(options: RunGatewayOptions, access: GatewayAccess, { createAgent }: Agent) {
+  private constructor(
+    options: RunGatewayOptions & { readonly store: GatewayStore },
+    access: GatewayAccess,
+    { createAgent }: Agent,
+  ) {
     this.#createAgent = createAgent;
-    const { world, stateDir, openRuntime, notify } = options;
+    const { world, stateDir, store, openRuntime, notify } = options;
     this.#options = options;
+    this.#store = store;
     this.#access = access;
     this.#startedMs = world.now();
-    this.#sessions = new SharedSessions({ world, stateDir, openRuntime, audit: access.audit });
+    this.#sessions = new SharedSessions({ world, stateDir, store, openRuntime, audit: access.audit });
     this.#notifier = notify && new Notifier({ world, settings: notify });
     this.#sessions.watch((change) => this.#notify(change));
   }
 
   /** Throws before anything listens when an address, a file or the socket cannot be used. */
   static async start(options: RunGatewayOptions): Promise<RunningGateway> {
-    const { world, listen, hosts, pageFolder } = options;
-    const access = await openAccess(world, options.stateDir);
-    const gateway = new RunningGateway(options, access, await loadAgent());
+    const { world, stateDir, listen, hosts, pageFolder } = options;
+    const store = options.store ?? fileGatewayStore(world, stateDir);
+    const access = await openAccess(world, stateDir, store).catch(async (error: unknown) => {
+      await store[Symbol.asyncDispose]();
+      throw error;
+    });
+    const gateway = new RunningGateway({ ...options, store }, access, await loadAgent());
     try {
       gateway.#server = await startGateway({
         ...{ world, listen, access },
@@ -101,7 +114,7 @@ export class RunningGateway implements AsyncDisposable {
       await gateway[Symbol.asyncDispose]();
       throw error;
     }
-    const accounts = (await access.tokens.file.list()).map(({ account }) => account);
+    const accounts = (await access.tokens.kept.list()).map(({ account }) => account);
     gateway.#sessions.continueOpenTurns(accounts);
     return gateway;
   }
@@ -126,6 +139,7 @@ export class RunningGateway implements AsyncDisposable {
     await this.#notifier?.[Symbol.asyncDispose]();
     await this.#sessions[Symbol.asyncDispose]();
     await this.#access[Symbol.asyncDispose]();
+    await this.#store[Symbol.asyncDispose]();
   }
 
   #connect(principal: Principal, connected: ClientStream, about: ConnectionAbout): void {
@@ -137,7 +151,7 @@ export class RunningGateway implements AsyncDisposable {
     contained(world.log, "connect a client", () => {
       const methods = new GatewayMethods({
         ...{ sessions, principal, audit, node, codes },
-        tokens: tokens.file,
+        tokens: tokens.kept,
         pageAddress: (from) => this.#pageAddress(from),
         details: () => this.#details(),
         stop: (drainMs) => this.#options.onStop(drainMs),
@@ -205,8 +219,10 @@ export class RunningGateway implements AsyncDisposable {
   /** For whoever decides where new work goes. */
   #problem(): string | undefined {
     if (this.#sessions.isDraining) return "draining";
-    const { world, stateDir } = this.#options;
-    if (!world.files.isFile(join(stateDir, "gateway", "client-secret"))) return "the state folder cannot be read";
+    const problem = this.#store.problem();
+    if (problem !== undefined) return problem;
+    const { nodes } = this.#store;
+    if (nodes && nodes.self.value === undefined) return "the node has no lease";
     if (!this.#access.audit.isWritten()) return "the state folder cannot be written";
     const isFull = this.#sessions.open().length >= GATEWAY_LIMITS.sessions.inAll;
     return isFull ? `there are ${GATEWAY_LIMITS.sessions.inAll} sessions` : undefined;

@@ -5,7 +5,14 @@ import type { BuiltinName } from "../builtin/index.js";
 import type { EffectiveConfig } from "../config/index.js";
 import type { GrantStore, ServerCache, ServerLog, ServerPool, ServerSpec } from "../mcp/index.js";
 import type { AvailableModels, Model } from "../models/index.js";
-import type { Embedder, ServerInclude, ToolEmbeddings, ToolOrigin, ToolTransformer } from "../tools/index.js";
+import type {
+  DecisionStore,
+  Embedder,
+  ServerInclude,
+  ToolEmbeddings,
+  ToolOrigin,
+  ToolTransformer,
+} from "../tools/index.js";
 import type { ConfigurationOptions } from "./configuration.js";
 import type { GoingOn } from "./conversation/continuation.js";
 import type { GivenPrompt } from "./conversation/system-prompt.js";
@@ -64,6 +71,8 @@ export interface SharedOptions {
   readonly stateDir: string;
   /** Where sessions are stored; in files of `stateDir` unless given. */
   readonly store?: SessionStore;
+  /** Where decisions of people outlive a session; in files of `stateDir` unless given. */
+  readonly decisions?: DecisionStore;
   /** What is remembered of servers across sessions. */
   readonly cache?: ServerCache;
   /** Keeps the stderr and the log of servers; nothing is kept unless given. */

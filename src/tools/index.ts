@@ -102,7 +102,7 @@ export {
 } from "./result/present.js";
 export { READ_RESOURCE, ResourceSource } from "./result/read-resource.js";
 export { resultTools } from "./result/read-result.js";
-export { ResultStore, type ResultStoreOptions } from "./result/store.js";
+export { type KeptResults, ResultStore, type ResultStoreOptions } from "./result/store.js";
 export type { Inserted } from "./result/substitute.js";
 export {
   type Approval,

@@ -166,7 +166,7 @@ class House implements AsyncDisposable {
     const access = await openAccess(world, stateDir);
     house.#token = async (name) => {
       const scopes = ["read", "prompt", "approve", "tools"] as const;
-      const { token } = await access.tokens.file.create({ name, scopes });
+      const { token } = await access.tokens.kept.create({ name, scopes });
       await access.tokens.ready();
       return token;
     };

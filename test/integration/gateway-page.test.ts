@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { loadGateway, type RunningGateway, type Scope, TokenFile } from "../../src/gateway/index.js";
+import { loadGateway, type RunningGateway, type Scope, tokensInFile } from "../../src/gateway/index.js";
 import { createRuntime, type Model, nodeWorld } from "../../src/index.js";
 import { echoTool, scriptedAcpServer } from "../../src/testing/index.js";
 import { cleanEnv, TemporaryFolder } from "../scenarios/agent.js";
@@ -70,7 +70,7 @@ class House implements AsyncDisposable {
   async remote(account: string, scopes: readonly Scope[]): Promise<WireClient> {
     await this.page();
     const name = `t${this.clients.length}`;
-    const { token } = await new TokenFile(this.world, this.stateDir).create({ name, account, scopes });
+    const { token } = await tokensInFile(this.world, this.stateDir).create({ name, account, scopes });
     const headers = { authorization: `Bearer ${token}` };
     const opening = () => WireClient.open(`ws://127.0.0.1:${this.port}/acp`, headers);
     const isTaken = async () => (await send(this.at, { path: "/me", headers })).status === 200;

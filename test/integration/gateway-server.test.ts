@@ -75,7 +75,7 @@ async function running(more: Partial<GatewayServerOptions> = {}): Promise<Runnin
     port: Number(gateway.addresses[0]?.split(":")[1]),
     audit: () => readFileSync(access.audit.path, "utf8"),
     token: async (name, scopes = ["read", "prompt"]) => {
-      const { token } = await access.tokens.file.create({ name, scopes });
+      const { token } = await access.tokens.kept.create({ name, scopes });
       await access.tokens.ready();
       return token;
     },
@@ -188,7 +188,7 @@ scenario(
     const secure = { ...tcp, tls: files };
     await using gateway = await start([secure, { kind: "socket", path: at("run/gateway.sock") }]);
     const port = Number(gateway.addresses[0]?.split(":")[1]);
-    const { token } = await access.tokens.file.create({ name: "tls", expiresInMs: Number.POSITIVE_INFINITY });
+    const { token } = await access.tokens.kept.create({ name: "tls", expiresInMs: Number.POSITIVE_INFINITY });
     await access.tokens.ready();
     const client = await WireClient.open(`wss://127.0.0.1:${port}/acp`, { authorization: `Bearer ${token}` });
     expect((await client.initialize()).result).toMatchObject({ protocolVersion: 1 });

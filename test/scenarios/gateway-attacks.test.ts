@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { type NewToken, TokenFile } from "../../src/gateway/index.js";
+import { type NewToken, tokensInFile } from "../../src/gateway/index.js";
 import { nodeWorld } from "../../src/index.js";
 import { cleanEnv, TemporaryFolder } from "./agent.js";
 import { ATTACKS, type Target } from "./gateway/attacks.js";
@@ -44,7 +44,7 @@ class RunningGateway {
 /** Tokens made and revoked by another process than the gateway's. */
 function tokensOf(home: TemporaryFolder, at: { readonly host: string; readonly port: number }) {
   const world = nodeWorld({ env: {} });
-  const file = new TokenFile(world, join(home.path, "state"));
+  const file = tokensInFile(world, join(home.path, "state"));
   const ids = new Map<string, string>();
   const isTaken = async (token: string) => {
     const from = `127.0.${2 + Math.floor(Math.random() * 200)}.${1 + Math.floor(Math.random() * 250)}`;

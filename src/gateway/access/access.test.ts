@@ -1,12 +1,14 @@
 // Tokens, scopes, directories, client keys and the audit file, on a fake machine.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import type { World } from "../../base/ports/world.js";
 import { fakeWorld } from "../../testing/index.js";
 import { GATEWAY_LIMITS } from "../limits.js";
+import { fileGatewayStore } from "../nodes/file-store.js";
 import { AuditLog } from "./audit.js";
-import { PairingCodes } from "./pairing.js";
+import { CodesInMemory } from "./pairing.js";
 import { allowedDirectory, ClientKeys, denial, LOCAL_PRINCIPAL, type Principal, scopesOf } from "./principal.js";
-import { LiveTokens, TokenFile } from "./tokens.js";
+import { LiveTokens, tokensInFile } from "./tokens.js";
 
 const FILE = "/state/gateway/tokens.json";
 const DAY_MS = 86_400_000;
@@ -14,7 +16,7 @@ const DAY_MS = 86_400_000;
 describe("tokens", () => {
   test("are good until they expire, and stand for their account and scopes", async () => {
     const world = fakeWorld();
-    const file = new TokenFile(world, "/state");
+    const file = tokensInFile(world, "/state");
     const { token } = await file.create({ name: "phone", account: "ann", scopes: ["approve", "read", "approve"] });
     await using live = new LiveTokens(world, file);
     await live.ready();
@@ -29,17 +31,17 @@ describe("tokens", () => {
 
   test("that another process revokes, removes or damages are gone at once", async () => {
     const world = fakeWorld();
-    const file = new TokenFile(world, "/state");
+    const file = tokensInFile(world, "/state");
     const made = [];
     for (const name of ["a", "b", "c"]) made.push(await file.create({ name }));
     await using live = new LiveTokens(world, file);
     await live.ready();
     const gone: string[] = [];
     live.onGone((id) => gone.push(id));
-    await new TokenFile(world, "/state").revoke("a");
+    await tokensInFile(world, "/state").revoke("a");
     await world.settle();
     expect(live.verify(made[0]?.token ?? "")).toBe("revoked");
-    await file.change((tokens) => tokens.filter(({ name }) => name !== "b"));
+    await file.storage.change((tokens) => tokens.filter(({ name }) => name !== "b"));
     await world.settle();
     expect(live.verify(made[1]?.token ?? "")).toBe("unknown");
     await world.files.writeAtomic(FILE, "{ torn");
@@ -59,12 +61,12 @@ describe("tokens", () => {
     [`{"tokens":[${JSON.stringify({ ...entry(), account: "../other" })}]}`, "malformed token"],
   ])("a file such as %s lets nobody in", async (text, reason) => {
     const world = fakeWorld({ files: { [FILE]: text } });
-    await expect(new TokenFile(world, "/state").list()).rejects.toThrow(reason);
+    await expect(tokensInFile(world, "/state").list()).rejects.toThrow(reason);
   });
 
   test("are named once, and a name is free again after it was revoked; what is long over is dropped", async () => {
     const world = fakeWorld();
-    const file = new TokenFile(world, "/state");
+    const file = tokensInFile(world, "/state");
     await file.create({ name: "phone" });
     await expect(file.create({ name: "phone" })).rejects.toMatchObject({ code: "usage.invalid" });
     expect(await file.revoke("phone")).toMatchObject({ name: "phone" });
@@ -78,7 +80,7 @@ describe("tokens", () => {
 
   test("are revoked by id, else by a name that one of them has, which is never that of a device", async () => {
     const world = fakeWorld();
-    const file = new TokenFile(world, "/state");
+    const file = tokensInFile(world, "/state");
     const device = await file.createDevice({ name: "ci", account: "me", scopes: ["read"] });
     const { listed } = await file.create({ name: "ci", scopes: ["admin"] });
     // Named as another's id: the id counts.
@@ -102,15 +104,15 @@ describe("tokens", () => {
   test("made by two processes at once are all kept", async () => {
     const world = fakeWorld();
     const names = Array.from({ length: 8 }, (_, index) => `t${index}`);
-    const making = Promise.all(names.map((name) => new TokenFile(world, "/state").create({ name })));
+    const making = Promise.all(names.map((name) => tokensInFile(world, "/state").create({ name })));
     await world.advance(1_000);
     await making;
-    expect((await new TokenFile(world, "/state").list()).map(({ name }) => name).sort()).toEqual(names);
+    expect((await tokensInFile(world, "/state").list()).map(({ name }) => name).sort()).toEqual(names);
   });
 
   test("have their last use written down, at most once a minute", async () => {
     const world = fakeWorld();
-    const file = new TokenFile(world, "/state");
+    const file = tokensInFile(world, "/state");
     const { token } = await file.create({ name: "phone" });
     await using live = new LiveTokens(world, file);
     await live.ready();
@@ -158,7 +160,7 @@ describe("scopes", () => {
 describe("devices", () => {
   test("have a cookie that is no token, and end with the token they were let in by", async () => {
     const world = fakeWorld();
-    const file = new TokenFile(world, "/state");
+    const file = tokensInFile(world, "/state");
     const { token, listed: parent } = await file.create({ name: "t", scopes: ["prompt"], expiresInMs: DAY_MS });
     const given = { name: "browser", account: "me", scopes: ["read", "prompt"] } as const;
     const login = await file.createDevice({ ...given, parent: parent.id });
@@ -185,7 +187,7 @@ describe("devices", () => {
 
   test("of one token are eight: the oldest log-in gives way", async () => {
     const world = fakeWorld();
-    const file = new TokenFile(world, "/state");
+    const file = tokensInFile(world, "/state");
     const { listed } = await file.create({ name: "t" });
     const given = { name: "browser", account: "me", scopes: ["read"], parent: listed.id } as const;
     const cookies = [];
@@ -202,21 +204,21 @@ describe("pairing codes", () => {
 
   test("are good once, for five minutes", async () => {
     const world = fakeWorld();
-    const codes = new PairingCodes(world);
-    const [used, late] = [codes.create(grant), codes.create(grant)];
+    const codes = new CodesInMemory(world);
+    const [used, late] = [await codes.create(grant), await codes.create(grant)];
     expect(used).toMatch(/^[\w-]{22}$/u);
-    expect(codes.take(used)).toBe(grant);
-    expect(codes.take(used)).toBe("used");
+    expect(await codes.take(used)).toBe(grant);
+    expect(await codes.take(used)).toBe("used");
     await world.advance(GATEWAY_LIMITS.page.codes.goodMs);
-    expect(codes.take(late)).toBe("expired");
+    expect(await codes.take(late)).toBe("expired");
   });
 
-  test("are void after five wrong ones, and new ones are good again", () => {
-    const codes = new PairingCodes(fakeWorld());
-    const code = codes.create(grant);
-    for (let count = 0; count < 5; count++) expect(codes.take(`guess-${count}`)).toBe("unknown");
-    expect(codes.take(code)).toBe("void");
-    expect(codes.take(codes.create(grant))).toBe(grant);
+  test("are void after five wrong ones, and new ones are good again", async () => {
+    const codes = new CodesInMemory(fakeWorld());
+    const code = await codes.create(grant);
+    for (let count = 0; count < 5; count++) expect(await codes.take(`guess-${count}`)).toBe("unknown");
+    expect(await codes.take(code)).toBe("void");
+    expect(await codes.take(await codes.create(grant))).toBe(grant);
   });
 
   test("let nobody in twice, late, or after five wrong ones, whatever happens in between", async () => {
@@ -229,7 +231,7 @@ describe("pairing codes", () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
         const world = fakeWorld();
-        const codes = new PairingCodes(world);
+        const codes = new CodesInMemory(world);
         const made: { readonly code: string; readonly atMs: number; isOpen: boolean }[] = [];
         let wrong = 0;
         const good = () => made.filter(({ isOpen, atMs }) => isOpen && world.monotonicMs() - atMs < 300_000);
@@ -241,16 +243,16 @@ describe("pairing codes", () => {
           if (one.do === "wait") await world.advance(one.ms);
           if (one.do === "create") {
             if (good().length === 0) wrong = 0;
-            made.push({ code: codes.create(grant), atMs: world.monotonicMs(), isOpen: true });
+            made.push({ code: await codes.create(grant), atMs: world.monotonicMs(), isOpen: true });
           }
           if (one.do === "guess") {
             fail();
-            expect(codes.take("guess")).toBe("unknown");
+            expect(await codes.take("guess")).toBe("unknown");
           }
           const known = one.do === "take" ? made[one.which] : undefined;
           if (!known) continue;
           const isGood = good().includes(known);
-          expect(codes.take(known.code) === grant).toBe(isGood);
+          expect((await codes.take(known.code)) === grant).toBe(isGood);
           if (isGood) known.isOpen = false;
           else fail();
         }
@@ -259,11 +261,12 @@ describe("pairing codes", () => {
     );
   });
 
-  test("are bounded: the oldest gives way", () => {
-    const codes = new PairingCodes(fakeWorld());
-    const made = Array.from({ length: GATEWAY_LIMITS.page.codes.max + 1 }, () => codes.create(grant));
-    expect(codes.take(made[0] ?? "")).toBe("unknown");
-    expect(codes.take(made[1] ?? "")).toBe(grant);
+  test("are bounded: the oldest gives way", async () => {
+    const codes = new CodesInMemory(fakeWorld());
+    const made: string[] = [];
+    for (let count = 0; count <= GATEWAY_LIMITS.page.codes.max; count++) made.push(await codes.create(grant));
+    expect(await codes.take(made[0] ?? "")).toBe("unknown");
+    expect(await codes.take(made[1] ?? "")).toBe(grant);
   });
 });
 
@@ -283,17 +286,21 @@ test("a session's directory is below a root after all links, and must be there",
   expect(await allowedDirectory(world, "/etc", [])).toBe("/etc");
 });
 
+async function clientKeys(world: World): Promise<ClientKeys> {
+  return new ClientKeys(world, await fileGatewayStore(world, "/state").clientSecret());
+}
+
 test("a client's key is of use with its id and account only, also after a restart", async () => {
   const world = fakeWorld();
-  const { id, key } = (await ClientKeys.open(world, "/state")).issue("ann");
-  const again = await ClientKeys.open(world, "/state");
+  const { id, key } = (await clientKeys(world)).issue("ann");
+  const again = await clientKeys(world);
   expect(again.isIssued("ann", id, key)).toBe(true);
   expect(again.isIssued("bob", id, key)).toBe(false);
   expect(again.isIssued("ann", `${id}0`, key)).toBe(false);
   expect(again.isIssued("ann", id, `${key}0`)).toBe(false);
   expect(again.isIssued("ann", id, "")).toBe(false);
   await world.files.writeAtomic("/state/gateway/client-secret", "short");
-  await expect(ClientKeys.open(world, "/state")).rejects.toMatchObject({ code: "config.invalid" });
+  await expect(clientKeys(world)).rejects.toMatchObject({ code: "config.invalid" });
 });
 
 describe("the audit file", () => {

@@ -1,4 +1,4 @@
-// Pairing codes: each lets one browser in, once, within minutes. Kept in memory, as hashes, and gone with the gateway.
+// Pairing codes: each lets one browser in, once, within minutes. Kept as hashes.
 import { createHash } from "node:crypto";
 import type { World } from "../../base/ports/world.js";
 import { GATEWAY_LIMITS } from "../limits.js";
@@ -18,7 +18,15 @@ interface KeptCode {
 
 export type CodeVerdict = CodeGrant | "unknown" | "used" | "expired" | "void";
 
-export class PairingCodes {
+export interface PairingCodes {
+  /** 128 random bits. The oldest gives way to one too many. */
+  create(grant: CodeGrant): Promise<string>;
+  /** What the code is for, once. Every wrong try counts for all codes that wait: nobody gets to guess for long. */
+  take(code: string): Promise<CodeVerdict>;
+}
+
+/** Gone with the gateway. */
+export class CodesInMemory implements PairingCodes {
   readonly #world: Pick<World, "monotonicMs" | "randomBytes">;
   /** By hash, the oldest first. Those that are over are remembered for a while: people are told why a code is refused. */
   readonly #codes = new Map<string, KeptCode>();
@@ -28,22 +36,20 @@ export class PairingCodes {
     this.#world = world;
   }
 
-  /** 128 random bits. The oldest gives way to one too many. */
-  create(grant: CodeGrant): string {
-    const code = Buffer.from(this.#world.randomBytes(16)).toString("base64url");
+  async create(grant: CodeGrant): Promise<string> {
+    const code = newCode(this.#world);
     const madeMs = this.#world.monotonicMs();
     const { max, rememberMs } = GATEWAY_LIMITS.page.codes;
     for (const [hash, known] of this.#codes) {
       if (madeMs - known.madeMs > rememberMs || this.#codes.size >= max) this.#codes.delete(hash);
     }
     if (this.#open().length === 0) this.#wrongTries = 0;
-    this.#codes.set(hashOf(code), { grant, madeMs, state: "open" });
+    this.#codes.set(codeHash(code), { grant, madeMs, state: "open" });
     return code;
   }
 
-  /** What the code is for, once. Every wrong try counts for all codes that wait: nobody gets to guess for long. */
-  take(code: string): CodeVerdict {
-    const known = this.#codes.get(hashOf(code));
+  async take(code: string): Promise<CodeVerdict> {
+    const known = this.#codes.get(codeHash(code));
     if (known && this.#open().includes(known)) {
       known.state = "used";
       return known.grant;
@@ -60,6 +66,10 @@ export class PairingCodes {
   }
 }
 
-function hashOf(code: string): string {
+function newCode(world: Pick<World, "randomBytes">): string {
+  return Buffer.from(world.randomBytes(16)).toString("base64url");
+}
+
+function codeHash(code: string): string {
   return createHash("sha256").update(code).digest("hex");
 }

@@ -1,6 +1,6 @@
 // Whose connection it is, and what each method needs. Assigned by the gateway before anything of the client is read.
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { join, sep } from "node:path";
+import { sep } from "node:path";
 import { TenonError } from "../../base/errors.js";
 import { uuidV7 } from "../../base/id.js";
 import { isJsonObject, type JsonValue } from "../../base/json/json.js";
@@ -24,9 +24,12 @@ export interface Principal {
   readonly expiresAt?: number;
 }
 
-/** The user of this machine, over the unix socket. */
+/** The user of the machine, whose sessions are those of `tenon acp` too. */
+export const OWN_ACCOUNT = "me";
+
+/** Over the unix socket. */
 export const LOCAL_PRINCIPAL: Principal = {
-  account: "me",
+  account: OWN_ACCOUNT,
   scopes: new Set(SCOPES),
   name: "this machine",
   isLocal: true,
@@ -129,20 +132,10 @@ export class ClientKeys {
   readonly #world: Pick<World, "now" | "randomBytes">;
   readonly #secret: string;
 
-  private constructor(world: Pick<World, "now" | "randomBytes">, secret: string) {
+  /** The secret is the same at every gateway that shares a store. */
+  constructor(world: Pick<World, "now" | "randomBytes">, secret: string) {
     this.#world = world;
     this.#secret = secret;
-  }
-
-  static async open(world: World, stateDir: string): Promise<ClientKeys> {
-    const path = join(stateDir, "gateway", "client-secret");
-    const fresh = Buffer.from(world.randomBytes(32)).toString("base64url");
-    const isNew = await world.files.createNew(path, fresh);
-    const secret = isNew ? fresh : (await world.files.readText(path)).trim();
-    if (secret.length >= 32) return new ClientKeys(world, secret);
-    throw new TenonError("config.invalid", `${path} does not hold the secret of this gateway`, {
-      hint: "Remove the file; clients then get new ids.",
-    });
   }
 
   issue(account: string): { readonly id: string; readonly key: string } {

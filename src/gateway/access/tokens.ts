@@ -1,4 +1,4 @@
-// The tokens of a gateway: a file with their hashes, changed under a lock, and followed by the gateway that runs.
+// The tokens of a gateway: their hashes in a file or a database, changed under a lock, and followed by every gateway that runs.
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { handled } from "../../base/async/scope.js";
@@ -30,25 +30,38 @@ export interface NewDevice extends Required<Pick<NewToken, "name" | "account" | 
   readonly expiresInMs?: number;
 }
 
-interface KeptToken extends ListedToken {
+export interface KeptToken extends ListedToken {
   /** SHA-256, in hex. A token has 256 random bits, so no slower function is needed. */
   readonly hash: string;
 }
 
 export type TokenVerdict = Principal | "unknown" | "expired" | "revoked";
 
-/** Changes of the file, by any process. */
-export class TokenFile {
-  readonly #world: World;
-  readonly path: string;
+/** Where tokens are kept. */
+export interface TokenStorage {
+  /** For people and logs. */
+  readonly place: string;
+  /** What counts while they cannot be read: a damaged file lets nobody in, a database that is away changes nothing. */
+  readonly whenUnreadable: "none" | "as_before";
+  read(): Promise<readonly KeptToken[]>;
+  /** Under a lock of all processes and nodes. What the edit throws is thrown; what it returns unchanged is not written. */
+  change(edit: (tokens: readonly KeptToken[]) => readonly KeptToken[]): Promise<void>;
+  /** Calls `onChange` within a second after a change by anybody, and until `read` has seen it. */
+  watch(onChange: () => void): Watch;
+}
 
-  constructor(world: World, stateDir: string) {
+/** Changes of the tokens, by any process. */
+export class Tokens {
+  readonly #world: Pick<World, "now" | "randomBytes">;
+  readonly storage: TokenStorage;
+
+  constructor(world: Pick<World, "now" | "randomBytes">, storage: TokenStorage) {
     this.#world = world;
-    this.path = join(stateDir, "gateway", "tokens.json");
+    this.storage = storage;
   }
 
   async list(): Promise<readonly ListedToken[]> {
-    return (await this.read()).map(listed);
+    return (await this.storage.read()).map(listed);
   }
 
   /** `token` is shown to the person now and is kept nowhere. Throws `usage.invalid`. */
@@ -67,7 +80,7 @@ export class TokenFile {
       ...defined({ expiresAt: Number.isFinite(expiresInMs) ? nowMs + expiresInMs : undefined }),
       hash: hashOf(token),
     };
-    await this.change((tokens) => {
+    await this.storage.change((tokens) => {
       const current = tokens.filter((one) => !isLongOver(one, nowMs));
       if (current.some((one) => one.name === name && !one.isDevice && isGood(one, nowMs))) {
         throw new TenonError("usage.invalid", `there is a token "${name}" already`, {
@@ -90,7 +103,7 @@ export class TokenFile {
       ...{ createdAt: nowMs, expiresAt: nowMs + expiresInMs, isDevice: true, hash: hashOf(cookie) },
       ...defined({ parent }),
     };
-    await this.change((tokens) => {
+    await this.storage.change((tokens) => {
       const current = tokens.filter((one) => !isLongOver(one, nowMs));
       // Those that are over count too: nobody fills the file by coming and going.
       const siblings = current.filter((one) => parent !== undefined && one.parent === parent);
@@ -107,7 +120,7 @@ export class TokenFile {
   /** Undefined: there is none of this id. */
   async removeDevice(id: string): Promise<ListedToken | undefined> {
     let removed: KeptToken | undefined;
-    await this.change((tokens) => {
+    await this.storage.change((tokens) => {
       removed = tokens.find((one) => one.id === id && one.isDevice);
       return removed ? tokens.filter((one) => one !== removed) : tokens;
     });
@@ -121,7 +134,7 @@ export class TokenFile {
   async revoke(which: string): Promise<ListedToken | undefined> {
     const nowMs = this.#world.now();
     let revoked: KeptToken | undefined;
-    await this.change((tokens) => {
+    await this.storage.change((tokens) => {
       const left = tokens.filter((one) => one.revokedAt === undefined);
       const named = left.filter((one) => one.name === which && !one.isDevice);
       const good = named.filter((one) => isGood(one, nowMs));
@@ -139,16 +152,31 @@ export class TokenFile {
     });
     return revoked && listed(revoked);
   }
+}
+
+class TokenFile implements TokenStorage {
+  readonly #world: World;
+  readonly place: string;
+  readonly whenUnreadable = "none";
+
+  constructor(world: World, stateDir: string) {
+    this.#world = world;
+    this.place = join(stateDir, "gateway", "tokens.json");
+  }
+
+  watch(onChange: () => void): Watch {
+    return this.#world.watch(this.place, onChange);
+  }
 
   async change(edit: (tokens: readonly KeptToken[]) => readonly KeptToken[]): Promise<void> {
     const heldTooLong = (heldBy: number) =>
-      new TenonError("config.unreadable", `process ${heldBy} has kept the lock of ${this.path} for too long`);
-    await withFileLock(this.#world, `${this.path}.lock`, { ...GATEWAY_LIMITS.tokenLock, heldTooLong }, async () => {
+      new TenonError("config.unreadable", `process ${heldBy} has kept the lock of ${this.place} for too long`);
+    await withFileLock(this.#world, `${this.place}.lock`, { ...GATEWAY_LIMITS.tokenLock, heldTooLong }, async () => {
       const before = await this.read();
       const after = edit(before);
       if (after === before) return;
       await this.#world.files.writeAtomic(
-        this.path,
+        this.place,
         `${JSON.stringify({ version: 1, tokens: after }, undefined, 2)}\n`,
       );
     });
@@ -156,14 +184,14 @@ export class TokenFile {
 
   /** None where there is no file. Throws `config.invalid` for one that is damaged: nobody gets in by it, and nobody overwrites it. */
   async read(): Promise<readonly KeptToken[]> {
-    const found = await this.#world.files.find(this.path);
+    const found = await this.#world.files.find(this.place);
     if (!found) return [];
     const invalid = (why: string) =>
-      new TenonError("config.invalid", `${this.path} ${why}`, {
+      new TenonError("config.invalid", `${this.place} ${why}`, {
         hint: "Restore it, or remove it and create new tokens: tenon gateway token create NAME.",
       });
     if (found.bytes > GATEWAY_LIMITS.tokens.maxFileBytes) throw invalid(`has ${found.bytes} bytes`);
-    const parsed = parseJson(await this.#world.files.readText(this.path));
+    const parsed = parseJson(await this.#world.files.readText(this.place));
     if (!parsed.ok) throw invalid(`is no JSON: ${parsed.reason}`);
     const tokens = isJsonObject(parsed.value) ? parsed.value["tokens"] : undefined;
     if (!Array.isArray(tokens)) throw invalid("has no list of tokens");
@@ -173,6 +201,10 @@ export class TokenFile {
       return kept;
     });
   }
+}
+
+export function tokensInFile(world: World, stateDir: string): Tokens {
+  return new Tokens(world, new TokenFile(world, stateDir));
 }
 
 function withRoom(tokens: readonly KeptToken[], made: KeptToken): readonly KeptToken[] {
@@ -242,9 +274,9 @@ function isLongOver({ expiresAt, revokedAt, isDevice }: KeptToken, nowMs: number
   return overAt + (isDevice ? keepOldDeviceMs : keepOldMs) < nowMs;
 }
 
-/** The tokens as a running gateway knows them: read again as soon as the file changes. */
+/** The tokens as a running gateway knows them: read again as soon as they change. */
 export class LiveTokens implements AsyncDisposable {
-  readonly file: TokenFile;
+  readonly kept: Tokens;
   readonly #world: World;
   readonly #watch: Watch;
   readonly #used = new Map<string, number>();
@@ -256,13 +288,13 @@ export class LiveTokens implements AsyncDisposable {
   #writing: Timer | undefined;
   #isClosed = false;
 
-  constructor(world: World, file: TokenFile) {
+  constructor(world: World, kept: Tokens) {
     this.#world = world;
-    this.file = file;
-    this.#watch = world.watch(file.path, () => this.#changed());
+    this.kept = kept;
+    this.#watch = kept.storage.watch(() => this.#changed());
   }
 
-  /** Resolves once the file has been read. */
+  /** Resolves once they have been read. */
   async ready(): Promise<void> {
     this.#changed();
     await this.#reading;
@@ -314,9 +346,10 @@ export class LiveTokens implements AsyncDisposable {
   async #read(): Promise<void> {
     while (this.#isStale && !this.#isClosed) {
       this.#isStale = false;
-      const tokens = await this.file.read().catch((error: unknown) => {
-        this.#world.log.error("gateway.tokens_unreadable", { path: this.file.path, error: messageOf(error) });
-        return [];
+      const { storage } = this.kept;
+      const tokens = await storage.read().catch((error: unknown) => {
+        this.#world.log.error("gateway.tokens_unreadable", { path: storage.place, error: messageOf(error) });
+        return storage.whenUnreadable === "none" ? [] : [...this.#byId.values()];
       });
       const before = [...this.#byId.values()].filter((token) => this.#isThere(token));
       this.#byHash = new Map(tokens.map((token) => [token.hash, token]));
@@ -335,7 +368,7 @@ export class LiveTokens implements AsyncDisposable {
     const used = new Map(this.#used);
     this.#used.clear();
     if (used.size === 0) return;
-    await this.file.change((tokens) =>
+    await this.kept.storage.change((tokens) =>
       tokens.map((token) => ({ ...token, ...defined({ lastUsedAt: used.get(token.id) ?? token.lastUsedAt }) })),
     );
   }

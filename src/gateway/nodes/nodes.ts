@@ -2,6 +2,8 @@
 import type { ReadonlyCell } from "../../base/async/cell.js";
 import type { SessionStore } from "../../session/index.js";
 import type { DecisionStore } from "../../tools/index.js";
+import type { PairingCodes } from "../access/pairing.js";
+import type { Tokens } from "../access/tokens.js";
 
 /** Where a gateway keeps what outlives it: in files of its state folder, or in a database that several nodes share. */
 export interface GatewayStore extends AsyncDisposable {
@@ -9,11 +11,15 @@ export interface GatewayStore extends AsyncDisposable {
   account(name: string): AccountStore;
   /** From which the keys of clients are computed: the same at every node. */
   clientSecret(): Promise<string>;
+  readonly tokens: Tokens;
+  readonly codes: PairingCodes;
+  /** Why it cannot be used now, as far as that is known without a wait; undefined: it can. */
+  problem(): string | undefined;
   /** Only where several gateways share the store. */
   readonly nodes?: Nodes;
 }
 
-/** What is kept for one account. */
+/** What is kept for one account. The results of a session are with it: `OwnedSession.results`. */
 export interface AccountStore {
   readonly sessions: SessionStore;
   /** In files of the account's state folder unless given. */

@@ -9,10 +9,12 @@ import { defined } from "../../base/json/defined.js";
 import type { ServeHandlers, Timer, World } from "../../base/ports/world.js";
 import { AuditLog } from "../access/audit.js";
 import { addressOf, type Entrance, Guard, isRefusal, type Refusal } from "../access/guard.js";
-import { PairingCodes } from "../access/pairing.js";
+import type { PairingCodes } from "../access/pairing.js";
 import { ClientKeys, type Principal } from "../access/principal.js";
-import { LiveTokens, TokenFile } from "../access/tokens.js";
+import { LiveTokens } from "../access/tokens.js";
 import { GATEWAY_LIMITS } from "../limits.js";
+import { fileGatewayStore } from "../nodes/file-store.js";
+import type { GatewayStore } from "../nodes/nodes.js";
 import { type ClientStream, type ConnectionAbout, SocketStream } from "./client-stream.js";
 import { answer, HttpClients } from "./http-clients.js";
 import { type ListenAt, type ListeningPlace, preparePlace } from "./listen.js";
@@ -28,17 +30,21 @@ export interface GatewayAccess extends AsyncDisposable {
   readonly codes: PairingCodes;
 }
 
-export async function openAccess(world: World, stateDir: string): Promise<GatewayAccess> {
-  const tokens = new LiveTokens(world, new TokenFile(world, stateDir));
+export async function openAccess(
+  world: World,
+  stateDir: string,
+  store: GatewayStore = fileGatewayStore(world, stateDir),
+): Promise<GatewayAccess> {
+  const tokens = new LiveTokens(world, store.tokens);
   try {
     const audit = await orFail("config.unreadable", "the audit file cannot be written", AuditLog.open(world, stateDir));
-    const clientKeys = await ClientKeys.open(world, stateDir);
+    const clientKeys = new ClientKeys(world, await store.clientSecret());
     await tokens.ready();
     const close = async () => {
       await tokens[Symbol.asyncDispose]();
       await audit[Symbol.asyncDispose]();
     };
-    return { tokens, audit, clientKeys, codes: new PairingCodes(world), [Symbol.asyncDispose]: close };
+    return { tokens, audit, clientKeys, codes: store.codes, [Symbol.asyncDispose]: close };
   } catch (error) {
     await tokens[Symbol.asyncDispose]();
     throw error;

@@ -41,7 +41,7 @@ interface Place {
   readonly gateway: Gateway;
   readonly access: GatewayAccess;
   token(scopes?: readonly Scope[]): Promise<string>;
-  code(): string;
+  code(): Promise<string>;
   send(path: string, sent?: Sent): Promise<Answer>;
   /** As the page does it. */
   post(path: string, body?: string | object, headers?: Readonly<Record<string, string>>): Promise<Answer>;
@@ -82,7 +82,7 @@ async function inPlace(run: (place: Place) => Promise<void>, options: PlaceOptio
   const place: Place = {
     ...{ world, gateway, access, send },
     token: async (scopes = ["read", "prompt"]) => {
-      const { token } = await access.tokens.file.create({ name: "laptop", scopes });
+      const { token } = await access.tokens.kept.create({ name: "laptop", scopes });
       await access.tokens.ready();
       return token;
     },
@@ -202,9 +202,9 @@ describe("a log-in by token", () => {
       const web = await upgrade({ cookie, origin: ORIGIN });
       if (!(web instanceof WebSocket)) throw new Error("refused");
       const closed = new Promise((resolve) => web.once("close", resolve));
-      const tokens = await access.tokens.file.list();
+      const tokens = await access.tokens.kept.list();
       expect(tokens).toMatchObject([{ name: "laptop" }, { name: "laptop", isDevice: true, parent: tokens[0]?.id }]);
-      await access.tokens.file.revoke(tokens[0]?.id ?? "");
+      await access.tokens.kept.revoke(tokens[0]?.id ?? "");
       expect(await closed).toBe(1008);
       await world.settle();
       const over = await send("/me", { headers: { cookie } });
@@ -254,7 +254,7 @@ describe("a log-in by token", () => {
       expect((await send("/login", { method: "POST", headers: announced })).status).toBe(413);
       const paired = await post("/login", { token: cookieIn(await post("/pair", { code: "x" })) });
       expect(paired.status).toBe(401);
-      expect(await access.tokens.file.list()).toEqual([]);
+      expect(await access.tokens.kept.list()).toEqual([]);
     }));
 });
 
@@ -266,14 +266,15 @@ test("log-ins by one token are bounded as its requests are, and a failure is an 
       statuses.push((await post("/login", { token: given })).status);
     expect(statuses.indexOf(429)).toBe(GATEWAY_LIMITS.requests.burst);
     await world.advance(60_000);
-    const { file } = access.tokens;
-    const change = file.change.bind(file);
-    file.change = () => Promise.reject(new Error("ENOSPC"));
+    const { kept } = access.tokens;
+    const { storage } = kept;
+    const change = storage.change.bind(storage);
+    storage.change = () => Promise.reject(new Error("ENOSPC"));
     const full = await post("/login", { token: given });
     expect([full.status, full.json()["error"]]).toMatchObject([503, { code: "unavailable" }]);
-    file.change = change;
+    storage.change = change;
     const cookie = cookieIn(await post("/login", { token: given }));
-    file.removeDevice = () => Promise.reject(new Error("ENOSPC"));
+    kept.removeDevice = () => Promise.reject(new Error("ENOSPC"));
     const failed = await post("/logout", {}, { cookie });
     expect([failed.status, failed.json()["error"]]).toMatchObject([500, { code: "internal" }]);
     expect(world.logEntries.map(({ event }) => event)).toContain("gateway.page_failed");
@@ -288,7 +289,7 @@ test("log-ins and log-outs leave no devices behind, no flood in the audit file, 
       const login = await post("/login", { token: given });
       expect((await post("/logout", {}, { cookie: cookieIn(login) })).status).toBe(200);
     }
-    expect(await access.tokens.file.list()).toMatchObject([{ name: "laptop" }]);
+    expect(await access.tokens.kept.list()).toMatchObject([{ name: "laptop" }]);
     await world.advance(GATEWAY_LIMITS.audit.countedMs);
     const lines = (await audit()).trim().split("\n");
     const of = (event: string) => lines.filter((line) => line.includes(`"event":"${event}"`));
@@ -300,17 +301,17 @@ test("log-ins and log-outs leave no devices behind, no flood in the audit file, 
         [],
       ]);
     }
-    const [id] = (await access.tokens.file.list()).map((one) => one.id);
+    const [id] = (await access.tokens.kept.list()).map((one) => one.id);
     const device = { name: "b", account: "me", scopes: ["read"], parent: id ?? "" } as const;
     for (let at = 0; at < 20; at++) {
-      const { listed } = await access.tokens.file.createDevice(device);
-      await access.tokens.file.revoke(listed.id);
+      const { listed } = await access.tokens.kept.createDevice(device);
+      await access.tokens.kept.revoke(listed.id);
     }
     const { loginsPerToken } = GATEWAY_LIMITS.page;
-    expect(await access.tokens.file.list()).toHaveLength(loginsPerToken + 1);
+    expect(await access.tokens.kept.list()).toHaveLength(loginsPerToken + 1);
     // Those that are over give way first.
-    const kept = await access.tokens.file.createDevice(device);
-    for (let at = 1; at < loginsPerToken; at++) await access.tokens.file.createDevice(device);
+    const kept = await access.tokens.kept.createDevice(device);
+    for (let at = 1; at < loginsPerToken; at++) await access.tokens.kept.createDevice(device);
     await access.tokens.ready();
     const cookie = `tenon-7000=${kept.cookie}`;
     expect((await send("/me", { headers: { cookie } })).status).toBe(200);
@@ -328,28 +329,28 @@ test("log-ins and log-outs leave no devices behind, no flood in the audit file, 
 describe("pairing", () => {
   test("lets one browser in, once, as a device of its own", () =>
     inPlace(async ({ post, send, code, access, audit }) => {
-      const given = code();
+      const given = await code();
       const answer = await post("/pair", { code: given, name: "Firefox on a phone" });
       expect(answer.json()).toEqual({ account: "me", scopes: ["read", "approve"], name: "Firefox on a phone" });
       const cookie = cookieIn(answer);
       expect((await send("/me", { headers: { cookie } })).status).toBe(200);
-      expect(await access.tokens.file.list()).toMatchObject([{ isDevice: true, name: "Firefox on a phone" }]);
+      expect(await access.tokens.kept.list()).toMatchObject([{ isDevice: true, name: "Firefox on a phone" }]);
       const again = await post("/pair", { code: given });
       expect([again.status, again.json()["error"]]).toMatchObject([401, { code: "used_code" }]);
       expect(String(JSON.stringify(again.json()))).toContain("tenon gateway pair");
       expect(await audit()).toContain('"reason":"used_code"');
       expect(await audit()).not.toContain(given);
-      const named = access.codes.create({ account: "me", scopes: ["read"], name: "my phone" });
+      const named = await access.codes.create({ account: "me", scopes: ["read"], name: "my phone" });
       expect((await post("/pair", { code: named, name: "another" })).json()["name"]).toBe("my phone");
-      expect((await post("/pair", { code: code(), name: "\u202eevil" })).json()["name"]).toBe("a paired browser");
+      expect((await post("/pair", { code: await code(), name: "\u202eevil" })).json()["name"]).toBe("a paired browser");
     }));
 
   test("is tried by no address that gave too many wrong codes: it cannot go on making those of others void", () =>
     inPlace(async ({ post, code, world }) => {
       for (let count = 0; count < 10; count++) await post("/login", { token: "tng_wrong" });
-      expect((await post("/pair", { code: code() })).status).toBe(200); // others may share the address
+      expect((await post("/pair", { code: await code() })).status).toBe(200); // others may share the address
       for (let count = 0; count < 10; count++) await post("/pair", { code: "wrong" });
-      const good = code();
+      const good = await code();
       for (let count = 0; count < 20; count++) {
         const answer = await post("/pair", { code: `guess${count}` });
         expect([answer.status, Number(answer.headers["retry-after"]) > 0]).toEqual([429, true]);
@@ -360,10 +361,10 @@ describe("pairing", () => {
 
   test("is refused too late, after five guesses, and to whoever guesses on", () =>
     inPlace(async ({ post, code, world, access, audit }) => {
-      const late = code();
+      const late = await code();
       await world.advance(GATEWAY_LIMITS.page.codes.goodMs);
       expect((await post("/pair", { code: late })).json()).toMatchObject({ error: { code: "expired_code" } });
-      const right = code();
+      const right = await code();
       const codes = [];
       for (let count = 0; count < 5; count++) codes.push((await post("/pair", { code: `guess${count}` })).json());
       for (const answer of codes) expect(answer).toMatchObject({ error: { code: "unknown_code" } });
@@ -372,7 +373,7 @@ describe("pairing", () => {
       const limited = await post("/pair", { code: "more" });
       expect([limited.status, limited.json()]).toMatchObject([429, { error: { code: "too_many_failures" } }]);
       expect(Number(limited.headers["retry-after"])).toBeGreaterThan(0);
-      expect(await access.tokens.file.list()).toEqual([]);
+      expect(await access.tokens.kept.list()).toEqual([]);
       const written = await audit();
       for (const reason of ["expired_code", "unknown_code", "void_code", "too_many_failures"])
         expect(written).toContain(reason);
@@ -381,7 +382,7 @@ describe("pairing", () => {
 
 test("a cookie or a log-in without our own Origin, and whatever another site sends, is refused and written down", () =>
   inPlace(async ({ post, send, upgrade, code, token, audit, world, access }) => {
-    const cookie = cookieIn(await post("/pair", { code: code() }));
+    const cookie = cookieIn(await post("/pair", { code: await code() }));
     const foreign: readonly Readonly<Record<string, string>>[] = [
       {},
       { origin: "null" },
@@ -397,7 +398,7 @@ test("a cookie or a log-in without our own Origin, and whatever another site sen
       const json = { "content-type": "application/json", cookie, ...headers };
       for (const [path, body] of [
         ["/login", { token: bearer }],
-        ["/pair", { code: code() }],
+        ["/pair", { code: await code() }],
         ["/logout", {}],
       ] as const) {
         const answer = await send(path, { method: "POST", body, headers: json });
@@ -414,7 +415,7 @@ test("a cookie or a log-in without our own Origin, and whatever another site sen
     expect((await send("/metrics", { headers: { cookie } })).status).toBe(200); // open at loopback anyway
     expect((await send("/me", { headers: { cookie } })).status).toBe(200);
     expect(await upgrade({ cookie: `${cookie}; ${cookie}`, origin: ORIGIN })).toBe(401);
-    const [device] = (await access.tokens.file.list()).filter(({ isDevice }) => isDevice);
+    const [device] = (await access.tokens.kept.list()).filter(({ isDevice }) => isDevice);
     expect(device?.revokedAt).toBeUndefined();
     const written = await audit();
     for (const reason of ["no_origin", "origin", "cross_site", "host"])
@@ -425,7 +426,7 @@ test("a cookie counts at the Host that the page itself is at: not at another por
   const options = { host: "0.0.0.0", hosts: ["box.example", "box.example:80"] };
   return inPlace(async ({ upgrade, access, send, code, world, audit }) => {
     const given = { name: "phone", account: "me", scopes: ["read", "admin"] } as const;
-    const { cookie: secret } = await access.tokens.file.createDevice(given);
+    const { cookie: secret } = await access.tokens.kept.createDevice(given);
     await access.tokens.ready();
     const cookie = `tenon-7000=${secret}`;
     const rows = [
@@ -446,7 +447,7 @@ test("a cookie counts at the Host that the page itself is at: not at another por
       expect(web instanceof WebSocket ? "in" : web, `${origin} at ${host}`).toBe(isGood ? "in" : 403);
       if (web instanceof WebSocket) web.terminate();
       const headers = { host, origin, "content-type": "application/json" };
-      const answer = await send("/pair", { method: "POST", headers, body: { code: code() } });
+      const answer = await send("/pair", { method: "POST", headers, body: { code: await code() } });
       expect(answer.status, `${origin} at ${host}`).toBe(isGood ? 200 : 403);
       await world.advance(60_000);
     }

@@ -186,7 +186,7 @@ export class PageRoutes {
     const { access, guard } = this.#options;
     const refusal = guard.checkCodes(addressOf(request));
     if (refusal) return refuse(to.response, refusal);
-    const verdict = typeof code === "string" ? access.codes.take(code) : "unknown";
+    const verdict = typeof code === "string" ? await access.codes.take(code) : "unknown";
     if (typeof verdict === "string") {
       return refuse(to.response, guard.refuse(`${verdict}_code`, addressOf(request)), CODE_WORDS[verdict]);
     }
@@ -197,7 +197,7 @@ export class PageRoutes {
     const { access, world } = this.#options;
     const remote = addressOf(request);
     try {
-      const { cookie, listed } = await access.tokens.file.createDevice(device);
+      const { cookie, listed } = await access.tokens.kept.createDevice(device);
       await access.tokens.ready();
       const { account, name, scopes, expiresAt = world.now() } = listed;
       const by = device.parent === undefined ? "code" : "token";
@@ -223,7 +223,7 @@ export class PageRoutes {
       return answerJson(response, 401, problem("no_token", "Nobody was logged in."));
     const { account, tokenId, name } = principal;
     // A token that a program logs out with stays: it is not the browser's.
-    const removed = tokenId === undefined ? undefined : await access.tokens.file.removeDevice(tokenId);
+    const removed = tokenId === undefined ? undefined : await access.tokens.kept.removeDevice(tokenId);
     if (removed) {
       await access.tokens.ready();
       access.audit.write("logged_out", { account, ...whichOf(removed), name });

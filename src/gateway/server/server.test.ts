@@ -37,7 +37,7 @@ async function inPlace(run: (place: Place) => Promise<void>): Promise<void> {
     },
   });
   const token = async (name: string, scopes: readonly Scope[] = ["read", "prompt"]) => {
-    const made = await access.tokens.file.create({ name, scopes, expiresInMs: HOUR_MS });
+    const made = await access.tokens.kept.create({ name, scopes, expiresInMs: HOUR_MS });
     await access.tokens.ready();
     return made.token;
   };
@@ -293,7 +293,7 @@ describe("a WebSocket", () => {
       const [one, other] = [await new Client(place, first).opened(), await new Client(place, second).opened()];
       for (const client of [one, other]) client.call(1, "initialize", INITIALIZE);
       await place.world.settle();
-      await place.access.tokens.file.revoke("first");
+      await place.access.tokens.kept.revoke("first");
       await place.world.settle();
       expect([one.ended?.reason, other.ended]).toEqual(["the token was revoked", undefined]);
       await expect(new Client(place, first).opened()).rejects.toThrow("refused");

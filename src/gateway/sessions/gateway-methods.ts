@@ -8,7 +8,7 @@ import type { Session } from "../../session/index.js";
 import type { AuditLog } from "../access/audit.js";
 import type { PairingCodes } from "../access/pairing.js";
 import { type Principal, SCOPES } from "../access/principal.js";
-import { isTokenName, type TokenFile } from "../access/tokens.js";
+import { isTokenName, type Tokens } from "../access/tokens.js";
 import { GATEWAY_LIMITS } from "../limits.js";
 import type { GatewayChange, GatewayStatus, PageAnswer, Scope, TokensAnswer } from "../protocol.js";
 import { seenQuestions } from "./joined-session.js";
@@ -17,7 +17,7 @@ import type { SharedSessions } from "./shared-sessions.js";
 export interface GatewayMethodsOptions {
   readonly sessions: SharedSessions;
   readonly principal: Principal;
-  readonly tokens: TokenFile;
+  readonly tokens: Tokens;
   readonly audit: Pick<AuditLog, "write">;
   readonly node: string;
   readonly codes: PairingCodes;
@@ -137,7 +137,7 @@ export class GatewayMethods {
     }
     const { url, isNear } = await pageAddress(from);
     const expiresInMs = from === "here" ? GATEWAY_LIMITS.page.inspectMs : GATEWAY_LIMITS.tokens.expireMs;
-    const code = codes.create({ account, scopes: granted, expiresInMs, ...defined({ name }) });
+    const code = await codes.create({ account, scopes: granted, expiresInMs, ...defined({ name }) });
     audit.write("code.created", { account, by: principal.tokenId ?? principal.name, scopes: granted.join(",") });
     const session = sessionId === undefined ? "" : `&session=${encodeURIComponent(sessionId)}`;
     const goodMs = GATEWAY_LIMITS.page.codes.goodMs;
@@ -169,7 +169,7 @@ function invalid(words: string): TenonError {
   return new TenonError("session.invalid_request", words);
 }
 
-function readNewToken({ name, account, scopes, expiresInMs }: JsonObject): Parameters<TokenFile["create"]>[0] {
+function readNewToken({ name, account, scopes, expiresInMs }: JsonObject): Parameters<Tokens["create"]>[0] {
   const malformed = (what: string) => invalid(`${what} of a new token is malformed`);
   if (typeof name !== "string") throw malformed("the name");
   if (account !== undefined && typeof account !== "string") throw malformed("the account");

@@ -21,7 +21,7 @@ interface LeftTurnsOptions {
   readonly world: World;
   readonly runtimes: Runtimes;
   account(name: string): {
-    readonly stateDir: string;
+    readonly place: Pick<RuntimePlace, "stateDir" | "kept">;
     readonly store: SessionStore;
     readonly open: ReadonlyMap<string, OpenedSession>;
   };
@@ -100,11 +100,11 @@ export class LeftTurns {
 
   async #continue(account: string, { id, cwd, additionalDirectories, environment }: Unfinished): Promise<void> {
     const { log } = this.#options.world;
-    const { open, stateDir } = this.#options.account(account);
+    const { open, place } = this.#options.account(account);
     try {
       const known = open.get(id);
       if (known?.session.unfinished) return this.goOn(known);
-      const problem = environment && (await this.problemIn({ cwd, stateDir }, environment.model));
+      const problem = environment && (await this.problemIn({ ...place, cwd }, environment.model));
       if (open.has(id)) return;
       if (!problem) {
         await this.#options.join({ id, cwd, additionalDirectories }, account);

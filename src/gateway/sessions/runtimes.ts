@@ -4,10 +4,12 @@ import { handled } from "../../base/async/scope.js";
 import type { Timer, World } from "../../base/ports/world.js";
 import type { SessionHost } from "../../session/index.js";
 import { GATEWAY_LIMITS } from "../limits.js";
+import type { AccountStore } from "../nodes/nodes.js";
 
 export interface RuntimePlace {
   /** Of the account. */
   readonly stateDir: string;
+  readonly kept: AccountStore;
   /** Whose configuration and model they are. */
   readonly cwd: string;
   /** Of the client; the gateway's own unless given. Kept in memory only, and never written anywhere. */

@@ -1,12 +1,10 @@
 // The sessions of a gateway: opened for the first client that comes, shared by all of them, and put to rest when nobody needs them.
-import { join } from "node:path";
 import { Cell } from "../../base/async/cell.js";
 import { abortListeners, contained, handled, Scope } from "../../base/async/scope.js";
 import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import type { Timer, World } from "../../base/ports/world.js";
 import {
-  FileSessionStore,
   givenTitle,
   type NewSession,
   type Session,
@@ -16,16 +14,20 @@ import {
   type StoredRequest,
 } from "../../session/index.js";
 import type { AuditLog } from "../access/audit.js";
+import { OWN_ACCOUNT } from "../access/principal.js";
 import { GATEWAY_LIMITS } from "../limits.js";
+import { accountFolder } from "../nodes/file-store.js";
+import type { GatewayStore } from "../nodes/nodes.js";
 import type { WireSessionState } from "../protocol.js";
 import { BroughtServers } from "./brought-servers.js";
 import { begunWith, LeftTurns, lacksEnvironment } from "./left-turns.js";
-import { type OpenRuntime, Runtimes, type UsedRuntime } from "./runtimes.js";
+import { type OpenRuntime, type RuntimePlace, Runtimes, type UsedRuntime } from "./runtimes.js";
 
 export interface SharedSessionsOptions {
   readonly world: World;
   /** Of the user whose gateway this is; other accounts have folders in it. */
   readonly stateDir: string;
+  readonly store: GatewayStore;
   readonly audit: Pick<AuditLog, "write">;
   readonly openRuntime: OpenRuntime;
 }
@@ -92,16 +94,13 @@ interface Opening {
 
 interface Account {
   readonly name: string;
-  readonly stateDir: string;
+  readonly place: Pick<RuntimePlace, "stateDir" | "kept">;
   readonly store: SessionStore;
   readonly open: Map<string, OpenSession>;
   readonly opening: Map<string, Promise<OpenSession>>;
   /** By label, the session that was begun with it last; the latest last. */
   readonly labels: Map<string, string>;
 }
-
-/** The user of the machine, whose sessions are those of `tenon acp` too. */
-export const OWN_ACCOUNT = "me";
 
 export class SharedSessions implements AsyncDisposable {
   readonly world: World;
@@ -255,11 +254,7 @@ export class SharedSessions implements AsyncDisposable {
     const { request, opener, createdBy } = about;
     const { client, env } = opener;
     const hasEnvironment = env !== undefined;
-    const runtime = await this.#runtimes.use({
-      cwd: request.cwd,
-      stateDir: account.stateDir,
-      ...defined({ env }),
-    });
+    const runtime = await this.#runtimes.use({ ...account.place, cwd: request.cwd, ...defined({ env }) });
     try {
       this.#mustStay();
       const session = await make(runtime.host, { hasClientEnvironment: hasEnvironment });
@@ -323,8 +318,7 @@ export class SharedSessions implements AsyncDisposable {
   async #gaveWay(account: Account, known: OpenSession, { env }: OpenFor): Promise<boolean> {
     if (env === undefined || !lacksEnvironment(known)) return false;
     const { cwd } = known.session;
-    const { stateDir } = account;
-    const problem = await this.#left.problemIn({ cwd, stateDir, env }, begunWith(known.session));
+    const problem = await this.#left.problemIn({ ...account.place, cwd, env }, begunWith(known.session));
     if (problem || !lacksEnvironment(known)) return false;
     this.world.log.info("session.reopened", { session: known.id, account: account.name });
     for (const member of known.members) member.reconnect();
@@ -451,10 +445,10 @@ export class SharedSessions implements AsyncDisposable {
   #account(name: string): Account {
     const known = this.#accounts.get(name);
     if (known) return known;
-    const { world, stateDir } = this.#options;
-    const own = name === OWN_ACCOUNT ? stateDir : join(stateDir, "accounts", name);
-    const store = new FileSessionStore(world, own);
-    const account: Account = { name, stateDir: own, store, open: new Map(), opening: new Map(), labels: new Map() };
+    const stateDir = accountFolder(this.#options.stateDir, name);
+    const kept = this.#options.store.account(name);
+    const open = { open: new Map(), opening: new Map(), labels: new Map() };
+    const account: Account = { name, place: { stateDir, kept }, store: kept.sessions, ...open };
     this.#accounts.set(name, account);
     return account;
   }

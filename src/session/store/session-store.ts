@@ -1,6 +1,7 @@
 // Stored sessions: the port through which every session is created, owned, read, listed, copied and removed.
 // A store is of one account: other accounts' sessions do not exist in it. `FileSessionStore` keeps them in files.
 import type { SessionId } from "../../base/id.js";
+import type { KeptResults } from "../../tools/index.js";
 import type { ClientEnvironment, JournalHeader } from "../journal/entry.js";
 import type { RecordSink } from "../journal/journal.js";
 import type { OnStored, StoredRecord } from "../journal/read-journal.js";
@@ -17,6 +18,8 @@ export interface OwnedSession extends RecordSink {
   readonly settled: Promise<void>;
   /** Aborts with `session.superseded` when another has the session, or this owner cannot be sure any more that it has. */
   readonly lost: AbortSignal;
+  /** Where its results are kept, by its owner alone; in files of the state folder unless given. */
+  readonly results?: KeptResults;
   /** The next owner may have it. Never rejects. */
   release(): Promise<void>;
 }

@@ -108,10 +108,10 @@ export class SessionTools implements AsyncDisposable {
   readonly #held = new Map<string, SourcedTool>();
 
   constructor(options: SessionToolsOptions) {
-    const { world, id, stateDir } = options;
+    const { world, id, stateDir, owned } = options;
     this.#options = options;
     this.#embeddings = options.meaning?.of(undefined);
-    this.results = new ResultStore({ world, folder: resultsFolder(stateDir, id) });
+    this.results = new ResultStore({ world, folder: resultsFolder(stateDir, id), ...defined({ kept: owned.results }) });
     this.outside = new OutsideReads(options.history?.restored.outside ?? [], (read) => this.#isTrusted(read));
     this.permissions = this.#makePermissions(options);
     this.catalog = this.#makeCatalog(options);
@@ -256,10 +256,10 @@ export class SessionTools implements AsyncDisposable {
   }
 
   #makePermissions(options: SessionToolsOptions): Permissions {
-    const { world, cwd, stateDir } = options;
+    const { world, cwd, stateDir, decisions } = options;
     const home = world.env["HOME"];
     return new Permissions(world.log, {
-      store: recordedDecisions(new DecisionFiles(world, stateDir), world),
+      store: recordedDecisions(decisions ?? new DecisionFiles(world, stateDir), world),
       folder: (path) =>
         recordedText(world, "folder", { path }, async () => {
           const found = await world.files.find(resolve(cwd, path));

@@ -12,6 +12,8 @@ export interface ResultStoreOptions {
   readonly world: World;
   /** `<state>/sessions/<id>.results`, made when the first result is kept. Without one results are kept in memory. */
   readonly folder?: string;
+  /** In place of the folder. */
+  readonly kept?: KeptResults;
   readonly maxBytes?: number;
   readonly maxMemoryBytes?: number;
 }
@@ -23,31 +25,26 @@ export type Kept =
   /** In words that go on after "it could not be kept:". */
   | { readonly ok: false; readonly reason: string };
 
-const INDEX = "index.ndjson";
-
 /**
  * What it promises: a handle never means another result, also after a restart; what was kept reads back as it came, byte
  * for byte of its UTF-8. What it does not: to keep for ever. Beyond its bounds the oldest go, and their handles say so.
  */
 export class ResultStore implements AsyncDisposable {
   readonly world: World;
-  readonly #folder: string | undefined;
   readonly #maxBytes: number;
-  readonly #disk: ResultStorage | undefined;
+  readonly #kept: KeptResults | undefined;
   readonly #memory: ResultStorage;
   readonly #entries = new Map<string, { readonly result: KeptResult; readonly storage: ResultStorage }>();
   readonly #gone = new Set<string>();
-  #diskBytes = 0;
+  #keptBytes = 0;
   #count = 0;
   #loading: Promise<void> | undefined;
-  #index: AppendFile | undefined;
   #isClosed = false;
 
-  constructor({ world, folder, maxBytes, maxMemoryBytes }: ResultStoreOptions) {
+  constructor({ world, folder, kept, maxBytes, maxMemoryBytes }: ResultStoreOptions) {
     this.world = world;
-    this.#folder = folder;
     this.#maxBytes = maxBytes ?? TOOL_LIMITS.resultStore.maxBytes;
-    this.#disk = folder === undefined ? undefined : folderStorage(world.files, folder);
+    this.#kept = kept ?? (folder === undefined ? undefined : resultsInFolder(world.files, folder));
     this.#memory = memoryStorage(world, maxMemoryBytes ?? TOOL_LIMITS.resultStore.maxMemoryBytes);
   }
 
@@ -97,16 +94,10 @@ export class ResultStore implements AsyncDisposable {
     return await entry.storage.read(fileName(entry.result), range);
   }
 
-  /** Removes everything that was kept, for a session that is deleted. */
-  async remove(): Promise<void> {
-    this.#close();
-    this.#entries.clear();
-    if (this.#folder !== undefined) await this.world.files.remove(this.#folder);
-  }
-
-  /** Lets go of what is open and in memory. Files stay: the session may be loaded again. */
+  /** Lets go of what is open and in memory. What outlives the process stays: the session may be loaded again. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#close();
+    this.#isClosed = true;
+    this.#kept?.close();
     for (const { result, storage } of this.#entries.values()) {
       if (storage === this.#memory) await storage.remove(fileName(result));
     }
@@ -130,14 +121,14 @@ export class ResultStore implements AsyncDisposable {
     this.#count += 1;
     const handle = `r${this.#count}`;
     const reasons: string[] = [];
-    for (const storage of this.#disk ? [this.#disk, this.#memory] : [this.#memory]) {
+    for (const storage of this.#kept ? [this.#kept, this.#memory] : [this.#memory]) {
       try {
         const size = await put(storage, fileName({ handle, form }));
         const result: KeptResult = { handle, form, ...size, origin, ...defined({ mimeType, uri }) };
         this.#entries.set(handle, { result, storage });
-        const isOnDisk = storage === this.#disk;
-        if (isOnDisk) this.#diskBytes += result.bytes;
-        this.#note(isOnDisk ? result : { handle, gone: true }); // in memory: after a restart it is
+        const isLasting = storage === this.#kept;
+        if (isLasting) this.#keptBytes += result.bytes;
+        await this.#note(isLasting ? result : { handle, gone: true }); // in memory: after a restart it is
         await this.#makeRoom(handle);
         return { ok: true, result };
       } catch (error) {
@@ -151,34 +142,27 @@ export class ResultStore implements AsyncDisposable {
   /** The oldest make room for the newest, which will be read next. */
   async #makeRoom(newest: string): Promise<void> {
     for (const [handle, { result, storage }] of this.#entries) {
-      const isFull = this.#diskBytes > this.#maxBytes || this.#entries.size > TOOL_LIMITS.resultStore.maxResults;
+      const isFull = this.#keptBytes > this.#maxBytes || this.#entries.size > TOOL_LIMITS.resultStore.maxResults;
       if (!isFull || handle === newest) return;
       this.#entries.delete(handle);
       this.#gone.add(handle);
-      if (storage === this.#disk) {
-        this.#diskBytes -= result.bytes;
-        this.#note({ handle, gone: true });
+      if (storage === this.#kept) {
+        this.#keptBytes -= result.bytes;
+        await this.#note({ handle, gone: true });
       }
       await storage.remove(fileName(result));
     }
   }
 
   /** An index that cannot be written costs finding the result after a restart, not the result. */
-  #note(line: IndexLine): void {
-    if (this.#folder === undefined) return;
+  async #note(line: IndexLine): Promise<void> {
+    if (!this.#kept) return;
     try {
-      this.#index ??= this.world.files.openAppend(`${this.#folder}/${INDEX}`);
-      this.#index.write(`${JSON.stringify(line)}\n`);
-      if (this.#isClosed) this.#close(); // what was being kept when the session ended
+      await this.#kept.note(JSON.stringify(line));
+      if (this.#isClosed) this.#kept.close(); // what was being kept when the session ended
     } catch (error) {
-      this.world.log.error("result.index_lost", { folder: this.#folder, error: messageOf(error) });
+      this.world.log.error("result.index_lost", { place: this.#kept.place, error: messageOf(error) });
     }
-  }
-
-  #close(): void {
-    this.#isClosed = true;
-    this.#index?.close();
-    this.#index = undefined;
   }
 
   #load(): Promise<void> {
@@ -186,20 +170,13 @@ export class ResultStore implements AsyncDisposable {
   }
 
   async #readIndex(): Promise<void> {
-    const { files, log } = this.world;
-    if (this.#folder === undefined || !this.#disk) return;
-    const path = `${this.#folder}/${INDEX}`;
-    if (!files.isFile(path)) return;
+    const kept = this.#kept;
+    if (!kept) return;
     try {
-      const text = await files.readText(path);
-      // After a torn line the next one must not be glued to it.
-      if (text !== "" && !text.endsWith("\n")) {
-        this.#index = files.openAppend(path);
-        this.#index.write("\n");
-      }
-      for (const line of text.split("\n").flatMap((one) => readLine(one) ?? [])) this.#remember(line, this.#disk);
+      const lines = await kept.index();
+      for (const line of lines.flatMap((one) => readLine(one) ?? [])) this.#remember(line, kept);
     } catch (error) {
-      log.error("result.index_unreadable", { folder: this.#folder, error: messageOf(error) });
+      this.world.log.error("result.index_unreadable", { place: kept.place, error: messageOf(error) });
     }
   }
 
@@ -207,12 +184,12 @@ export class ResultStore implements AsyncDisposable {
     const { handle } = line;
     this.#count = Math.max(this.#count, Number(handle.slice(1)));
     if ("gone" in line) {
-      this.#diskBytes -= this.#entries.get(handle)?.result.bytes ?? 0;
+      this.#keptBytes -= this.#entries.get(handle)?.result.bytes ?? 0;
       this.#entries.delete(handle);
       this.#gone.add(handle);
     } else {
       this.#entries.set(handle, { result: line, storage });
-      this.#diskBytes += line.bytes;
+      this.#keptBytes += line.bytes;
     }
   }
 }
@@ -229,9 +206,40 @@ interface ResultStorage {
   remove(name: string): Promise<void>;
 }
 
-function folderStorage(files: Files, folder: string): ResultStorage {
+/** Results of one session that outlive the process, with an index: one line for each that was kept or had to go. */
+export interface KeptResults extends ResultStorage {
+  /** For logs. */
+  readonly place: string;
+  /** The lines so far, the oldest first; one that a crash tore may be among them. */
+  index(): Promise<readonly string[]>;
+  /** Adds a line to the index. */
+  note(line: string): Promise<void>;
+  /** Lets go of what is open. Another line opens it again. */
+  close(): void;
+}
+
+function resultsInFolder(files: Files, folder: string): KeptResults {
   const pathOf = (name: string) => `${folder}/${name}`;
+  const indexPath = pathOf("index.ndjson");
+  let open: AppendFile | undefined;
+  const append = (text: string) => {
+    open ??= files.openAppend(indexPath);
+    open.write(text);
+  };
   return {
+    place: folder,
+    index: async () => {
+      if (!files.isFile(indexPath)) return [];
+      const text = await files.readText(indexPath);
+      // After a torn line the next one must not be glued to it.
+      if (text !== "" && !text.endsWith("\n")) append("\n");
+      return text.split("\n");
+    },
+    note: async (line) => append(`${line}\n`),
+    close: () => {
+      open?.close();
+      open = undefined;
+    },
     write: (name, parts) => files.writeParts(pathOf(name), parts),
     adopt: (name, path) => files.adopt(path, pathOf(name)),
     read: (name, range) => files.readBytes(pathOf(name), range),

@@ -14,7 +14,7 @@ import {
   type NotifySettings,
   type RunningGateway,
   type RuntimePlace,
-  TokenFile,
+  tokensInFile,
 } from "../../../gateway/index.js";
 import { type FileTrace, machineEnv, nodeWorld } from "../../../world/index.js";
 import { misused, type Run, type Values } from "../../command.js";
@@ -113,9 +113,10 @@ function runtimeOpener(
   world: World,
   options: { readonly model?: string; readonly mcpConfig?: string; readonly trace?: FileTrace },
 ) {
-  return async ({ cwd, stateDir, env }: RuntimePlace) => {
+  return async ({ cwd, stateDir, kept, env }: RuntimePlace) => {
     if (env) options.trace?.hideEnvironment(env);
-    const runtime = { stateDir, unattended: "wait", maxQueuedPrompts: 8, openTurns: "continue" } as const;
+    const stored = { stateDir, store: kept.sessions, ...defined({ decisions: kept.decisions }) };
+    const runtime = { ...stored, unattended: "wait", maxQueuedPrompts: 8, openTurns: "continue" } as const;
     const { host } = await compose({ ...options, cwd, log: world.log, runtime, ...defined({ env }) });
     return host;
   };
@@ -166,7 +167,7 @@ function addressOf(text: string): { readonly host: string; readonly port: number
 
 /** Nobody gets in at an address without one. */
 async function tellOfTokens(world: World, stateDir: string, context: CommandContext): Promise<void> {
-  const tokens = await new TokenFile(world, stateDir).list();
+  const tokens = await tokensInFile(world, stateDir).list();
   const isGood = ({ revokedAt, expiresAt = Infinity }: ListedToken) =>
     revokedAt === undefined && expiresAt > world.now();
   if (!tokens.some(isGood))

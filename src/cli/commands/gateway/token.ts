@@ -2,7 +2,15 @@
 
 import { defined } from "../../../base/json/defined.js";
 import { tenonPaths } from "../../../config/index.js";
-import { AuditLog, type ListedToken, type NewToken, SCOPES, type Scope, TokenFile } from "../../../gateway/index.js";
+import {
+  AuditLog,
+  type ListedToken,
+  type NewToken,
+  SCOPES,
+  type Scope,
+  type Tokens,
+  tokensInFile,
+} from "../../../gateway/index.js";
 import { misused, type Run, refused, type Values } from "../../command.js";
 import { type CommandContext, report, tableLines } from "../../context.js";
 import { visibleLine } from "../../terminal/text.js";
@@ -11,7 +19,7 @@ type TokenValues = Values<"json", "account" | "expires", "scopes">;
 
 export const runToken: Run<TokenValues> = async ({ values, words: [action, name] }, context) => {
   const { stateDir } = tenonPaths(context.world.env);
-  const file = new TokenFile(context.world, stateDir);
+  const file = tokensInFile(context.world, stateDir);
   if (action === "list") return await listTokens(file, values.json, context);
   if (name === undefined) throw misused(`say which token: tenon gateway token ${action} NAME`);
   await using audit = await AuditLog.open(context.world, stateDir);
@@ -61,7 +69,7 @@ function readTime(given: string | undefined): number | undefined {
   return ms;
 }
 
-async function listTokens(file: TokenFile, isJson: boolean | undefined, context: CommandContext): Promise<void> {
+async function listTokens(file: Tokens, isJson: boolean | undefined, context: CommandContext): Promise<void> {
   const tokens = await file.list();
   const rows = tokens.map((token) => [
     token.id,
