@@ -77,6 +77,10 @@ const RULES: readonly (readonly [string, Rule])[] = [
       }
       for (const seq of [4, 6]) await expect(owned.append([{ seq, line: "{}" }])).rejects.toEqual(code("internal"));
       expect(await readAll(store)).toEqual(all);
+      await write(owned, { ...PROMPT, turn: 2 }, said("c"));
+      const starts = [0, 1, 4, 5, 6, 99].map((upTo) => store.turnStart(ID, upTo));
+      expect(await Promise.all(starts)).toEqual([0, 1, 1, 5, 5, 5]);
+      await expect(store.turnStart("nobody", 1)).rejects.toEqual(code("session.not_found"));
       await expect(store.read("nobody", 0, 1)).rejects.toEqual(code("session.not_found"));
       await expect(store.read("../../etc/passwd", 0, 1)).rejects.toEqual(code("session.not_found"));
       await owned.release();

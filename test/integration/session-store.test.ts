@@ -254,6 +254,7 @@ scenario(
         acquire: (about, onRecord) => files.acquire(about, onRecord),
         readAll: (id, onRecord) => files.readAll(id, onRecord),
         read: (id, after, limit) => files.read(id, after, limit),
+        turnStart: (id, upTo) => files.turnStart(id, upTo),
         has: (id) => files.has(id),
         place: (id) => files.place(id),
         ownerOf: (id) => files.ownerOf(id),

@@ -69,6 +69,8 @@ export interface Nodes {
   list(): Promise<readonly NodeInfo[]>;
   /** The living node that owns the session; undefined: none does. */
   ownerOf(account: string, id: string): Promise<NodeInfo | undefined>;
+  /** Of those of these sessions that there are, the number of the last record: for those who follow sessions of other nodes. */
+  lastSeqs(ids: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /** Makes this node the owner of at most so many sessions with an open turn whose owner is gone. */
   takeOver(most: number): Promise<readonly TakenSession[]>;
   /** Sessions that are released with an open turn are others' at once, and this node takes none any more. */

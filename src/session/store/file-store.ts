@@ -99,6 +99,14 @@ export class FileSessionStore implements SessionStore {
     return { ...aboutOf(header), problems };
   }
 
+  async turnStart(id: string, upTo: number): Promise<number> {
+    let start = 0;
+    await this.readAll(id, ({ kind, seq }) => {
+      if (kind === "prompt" && seq <= upTo) start = seq;
+    });
+    return start;
+  }
+
   async read(id: string, after: number, limit: number): Promise<readonly StoredRecord[]> {
     const known = await this.#known(id);
     const places = this.#placesOf(known);

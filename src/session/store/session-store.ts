@@ -5,6 +5,7 @@ import type { KeptResults } from "../../tools/index.js";
 import type { ClientEnvironment, JournalHeader } from "../journal/entry.js";
 import type { RecordSink } from "../journal/journal.js";
 import type { OnStored, StoredRecord } from "../journal/read-journal.js";
+import type { SessionState } from "../ports.js";
 
 /** What is known of a session from its beginning on. */
 export type SessionAbout = Omit<JournalHeader, "v" | "t" | "id"> & { readonly id: SessionId };
@@ -47,6 +48,8 @@ export interface SessionSummary {
   readonly label?: string;
   /** Milliseconds since the epoch. */
   readonly updatedMs: number;
+  /** Where the store knows it, because several nodes share it. */
+  readonly state?: SessionState;
 }
 
 /** `environment`: in which the turn was begun, or the first prompt that waits was sent, if that was a client's. */
@@ -92,6 +95,8 @@ export interface SessionStore {
    * `SESSION_LIMITS.log.readBytes` but for the first. Empty at the end. Rejects with `session.not_found`.
    */
   read(id: string, after: number, limit: number): Promise<readonly StoredRecord[]>;
+  /** The number of the last record up to that one with which a turn begins; 0: there is none. */
+  turnStart(id: string, upTo: number): Promise<number>;
   has(id: string): Promise<boolean>;
   /** Where it was begun, and what it is called; undefined where its beginning is damaged. Rejects with `session.not_found`. */
   place(id: string): Promise<SessionPlace | undefined>;
