@@ -16,21 +16,22 @@ export class ToolNames {
   /** By name, the server and tool it was given to. Entries are never deleted. */
   readonly #owners = new Map<string, string>();
   /** By server and tool, the name that calls in the session's journal have. */
-  readonly #kept = new Map<string, string>();
+  #kept: Map<string, string> | undefined;
   /** Servers whose names have no readable part, in the order they came. */
   readonly #unreadable: string[] = [];
 
   /** A name from the session's journal, which the model may call again. */
   keep(name: string, server: string, tool: string): void {
     const pair = pairOf(server, tool);
-    if (!VALID.test(name) || this.#owners.has(name) || this.#kept.has(pair)) return;
+    if (!VALID.test(name) || this.#owners.has(name) || this.#kept?.has(pair)) return;
     this.#owners.set(name, pair);
+    this.#kept ??= new Map();
     this.#kept.set(pair, name);
   }
 
   of(server: string, tool: string): ToolId {
     const pair = pairOf(server, tool);
-    const kept = this.#kept.get(pair);
+    const kept = this.#kept?.get(pair);
     if (kept !== undefined) return toolId(kept);
     const readable = this.#readable(server);
     for (let attempt = 0; ; attempt++) {

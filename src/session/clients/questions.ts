@@ -78,7 +78,7 @@ export class Questions {
   readonly #options: QuestionsOptions;
   readonly #open = new Map<string, OpenQuestion>();
   /** Ids of the last ones that are over: an answer to one of them is late. */
-  readonly #over = new Set<string>();
+  #over: Set<string> | undefined;
 
   constructor(options: QuestionsOptions) {
     this.#options = options;
@@ -122,7 +122,7 @@ export class Questions {
   /** In the words of the question's own kind. `late`: it is over, and the answer has no effect. */
   answer(id: string, answer: JsonValue, by: ClientName): "taken" | "late" | "unknown" {
     const one = this.#open.get(id);
-    if (!one) return this.#over.has(id) ? "late" : "unknown";
+    if (!one) return this.#over?.has(id) ? "late" : "unknown";
     one.answer(answer, by);
     return "taken";
   }
@@ -144,6 +144,7 @@ export class Questions {
 
   #ended({ id, of }: AskedQuestion, end: { readonly answer: JsonValue; readonly by: ClientName } | Unanswered): void {
     this.#open.delete(id);
+    this.#over ??= new Set();
     this.#over.add(id);
     const [oldest] = this.#over;
     if (oldest !== undefined && this.#over.size > SESSION_LIMITS.clients.endedQuestions) this.#over.delete(oldest);

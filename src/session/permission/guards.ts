@@ -41,7 +41,7 @@ export function outsideRead({ origin, source, definition }: CatalogTool, given: 
 }
 
 export class OutsideReads {
-  readonly #reads = new Map<string, OutsideRead>();
+  #reads: Map<string, OutsideRead> | undefined;
   readonly #isTrusted: (read: OutsideRead) => boolean;
 
   /** `isTrusted` is asked when it matters: the configuration may change. */
@@ -56,12 +56,13 @@ export class OutsideReads {
   }
 
   add(read: OutsideRead): void {
+    this.#reads ??= new Map();
     this.#reads.set(JSON.stringify(read), read);
   }
 
   /** What was read, for people; undefined when nothing of it counts. */
   describe(): string | undefined {
-    const read = [...this.#reads.values()].find((one) => one.kind === "page" || !this.#isTrusted(one));
+    const read = [...(this.#reads?.values() ?? [])].find((one) => one.kind === "page" || !this.#isTrusted(one));
     if (!read) return undefined;
     if (read.kind === "page") return "a web page";
     return read.server === "" ? "resources of servers" : `what the server ${markHidden(read.server)} answered`;
@@ -72,7 +73,7 @@ const MAX_NAMES = 5;
 
 export class LockGuard {
   #lock: ToolsLock | undefined;
-  readonly #told = new Set<string>();
+  #told: Set<string> | undefined;
 
   /** What the project's file says now; undefined when there is none. */
   follow(lock: ToolsLock | undefined): void {
@@ -96,7 +97,9 @@ export class LockGuard {
     for (const { tool, raw } of held) bySource.set(tool.source, [...(bySource.get(tool.source) ?? []), raw.name]);
     const file = this.#lock?.file ?? "";
     const news = [...bySource].map(([source, names]) => newsOf(file, source, names));
-    return news.filter((text) => !this.#told.has(text) && this.#told.add(text));
+    this.#told ??= new Set();
+    const told = this.#told;
+    return news.filter((text) => !told.has(text) && told.add(text));
   }
 }
 

@@ -30,8 +30,13 @@ const INTERNAL_ERROR = -32_603;
 export function samplingPeer(
   options: SamplingOptions,
 ): (server: string, owner?: string) => { readonly sample: NonNullable<Peer["sample"]> } {
-  const budget = new SamplingBudget(options);
-  return (name, owner = "") => ({ sample: (params, signal) => budget.sample({ name, owner }, params, signal) });
+  let budget: SamplingBudget | undefined;
+  return (name, owner = "") => ({
+    sample: (params, signal) => {
+      budget ??= new SamplingBudget(options);
+      return budget.sample({ name, owner }, params, signal);
+    },
+  });
 }
 
 /** Who asks: another owner's server may have the same name. */

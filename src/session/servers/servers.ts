@@ -40,7 +40,7 @@ export class SessionServers {
   /** Switched off by the person, by name; one that is restarting comes back by itself. */
   readonly #off = new Map<string, { readonly origin: ToolOrigin; readonly isRestarting: boolean }>();
   /** Restarted while other sessions used the same server: those keep theirs, and this session has its own from then on. */
-  readonly #own = new Set<string>();
+  #own: Set<string> | undefined;
   #given: GivenServers;
   #configured: ConfiguredServers | undefined;
   #running: readonly RunningServer[] = [];
@@ -244,7 +244,7 @@ export class SessionServers {
     const { kind } = connection.state.value;
     if (kind === "failed" || kind === "waiting") connection.restart();
     else {
-      if (connection.isShared) this.#own.add(name);
+      if (connection.isShared) (this.#own ??= new Set()).add(name);
       this.#off.set(name, { origin: source.origin, isRestarting: true });
       this.connect();
       await connection.closed;
@@ -309,7 +309,7 @@ export class SessionServers {
       spec: inSandbox(server.spec, server.sandbox, this.#options.sandbox?.()),
       ...defined({
         catalog: include ? { ...server.catalog, ...include } : undefined,
-        mayShare: this.#own.has(name) ? false : undefined,
+        mayShare: this.#own?.has(name) ? false : undefined,
         isRequired: server.origin === "client" && this.#given.required?.includes(name) ? true : undefined,
       }),
     };

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { testSource, testTool } from "../../../test/tool-source.js";
 import { TOOL_LIMITS } from "../limits.js";
+import { ToolNames } from "../names.js";
 import { KnownTools, mentionedTools } from "./offer.js";
 import { type Ranked, serverIndexText } from "./offered-tools.js";
 import { chooseHeadStart, tokensOf } from "./session-catalog.js";
@@ -12,6 +13,7 @@ function ranked(server: string, count: number, from: number, description = "x"):
       server,
       Array.from({ length: count }, (_, at) => testTool(`t${at}`, { description })),
     ),
+    { names: new ToolNames() },
   );
   known.refresh();
   return known.tools.map((tool, at) => ({ known: tool, score: from - at / 100 }));
@@ -42,7 +44,11 @@ test("what does not fit into the budget is skipped, but for the best", () => {
 
 test("the index of servers stays within its bound, whatever servers say", () => {
   const about = () => ({ instructions: "word ".repeat(2_000) });
-  const sources = Array.from({ length: 300 }, (_, at) => new KnownTools(testSource(`server-${at}`, ["t"], { about })));
+  const names = new ToolNames();
+  const sources = Array.from(
+    { length: 300 },
+    (_, at) => new KnownTools(testSource(`server-${at}`, ["t"], { about }), { names }),
+  );
   for (const source of sources) source.refresh();
   const text = serverIndexText(sources);
   expect(text.length).toBeLessThanOrEqual(TOOL_LIMITS.serverIndex.maxChars);

@@ -90,12 +90,12 @@ function shown(text: string): string {
 /** The same for a catalog: made again only when a list changed. */
 export class CatalogLookAlikes {
   #lists: readonly (readonly KnownTool[])[] = [];
-  #index = new LookAlikes([]);
+  #index: LookAlikes | undefined;
 
   of(known: KnownTool, sources: readonly KnownTools[]): readonly string[] {
     const lists = sources.map(({ tools }) => tools);
     const isSame = lists.length === this.#lists.length && lists.every((list, index) => list === this.#lists[index]);
-    if (!isSame) {
+    if (!this.#index || !isSame) {
       this.#lists = lists;
       this.#index = new LookAlikes(lists.flat().map(named));
     }

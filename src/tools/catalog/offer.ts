@@ -142,7 +142,7 @@ interface KnownToolsOptions {
   readonly settings?: SourceSettings;
   readonly transformers?: readonly ToolTransformer[];
   /** Of the session. */
-  readonly names?: ToolNames;
+  readonly names: ToolNames;
 }
 
 const NONE_MADE: ReadonlyMap<ToolDefinition, KnownTool | LeftOut> = new Map();
@@ -162,10 +162,7 @@ export class KnownTools {
   isDown = false;
   leftOut: readonly LeftOut[] = [];
 
-  constructor(
-    source: ToolSource,
-    { settings = {}, transformers = [], names = new ToolNames() }: KnownToolsOptions = {},
-  ) {
+  constructor(source: ToolSource, { settings = {}, transformers = [], names }: KnownToolsOptions) {
     this.source = source;
     this.settings = settings;
     this.#names = names;

@@ -74,7 +74,7 @@ export class Offering {
   readonly #removedServers = new Set<string>();
   /** Of removed servers, those that the person brought back. */
   readonly #restored = new Set<ToolId>();
-  readonly #setAside = new Map<ToolId, { readonly definitionHash: string; readonly reason: string }>();
+  #setAside: Map<ToolId, { readonly definitionHash: string; readonly reason: string }> | undefined;
   /** Servers behind search because of a limit: they stay there, so that tools do not move back and forth. */
   readonly refused: Map<string, BudgetCause> = new Map();
   /** Keys of notices that were emitted. */
@@ -97,7 +97,7 @@ export class Offering {
   constructor(meta: ToolSource, limits: CatalogLimits, options: CatalogOptions) {
     this.#options = options;
     this.book = new SourceBook(this.names, options.transformers);
-    this.meta = new KnownTools(meta);
+    this.meta = new KnownTools(meta, { names: this.names });
     this.meta.refresh();
     this.limits = limits;
   }
@@ -208,6 +208,7 @@ export class Offering {
   quarantine(id: ToolId, reason: string): void {
     const known = this.#table.get(id);
     if (!known) return;
+    this.#setAside ??= new Map();
     this.#setAside.set(id, { definitionHash: known.tool.definitionHash, reason });
     this.#setList(this.list.without(id));
     this.replan();
@@ -242,7 +243,7 @@ export class Offering {
     const isOfRemoved = this.#removedServers.has(tool.source) && !this.#restored.has(tool.id);
     if (isOfRemoved || this.#removed.has(tool.id))
       return "the person removed it from this session; /tools always brings it back";
-    const setAside = this.#setAside.get(tool.id);
+    const setAside = this.#setAside?.get(tool.id);
     return setAside?.definitionHash === tool.definitionHash ? setAside.reason : undefined;
   }
 

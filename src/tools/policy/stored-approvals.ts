@@ -51,7 +51,7 @@ export class Approvals {
   readonly #accepted = new Map<string, Accepted>();
   /** With when it was said, if that is known. */
   readonly #refused = new Map<string, string | undefined>();
-  readonly #former = new Map<string, FormerApproval>();
+  #former: Map<string, FormerApproval> | undefined;
   /** By id. */
   readonly #grants = new Map<string, OfferedGrant>();
   #problems: readonly DecisionProblem[] = [];
@@ -101,7 +101,7 @@ export class Approvals {
 
   /** The person allowed this tool in every project, before grants were for one. */
   wasApprovedBefore(subject: ApprovalSubject): boolean {
-    return this.#former.has(keyOf(subject));
+    return this.#former?.has(keyOf(subject)) ?? false;
   }
 
   /**
@@ -173,7 +173,7 @@ export class Approvals {
   async revoke({ id, decision }: KeptDecision): Promise<void> {
     await this.#options.store?.remove(id);
     if (decision.kind === "never") this.#refused.delete(keyOfNames(decision));
-    else if (decision.kind === "former") this.#former.delete(keyOfNames(decision));
+    else if (decision.kind === "former") this.#former?.delete(keyOfNames(decision));
     else this.forget(decision);
   }
 
@@ -197,9 +197,9 @@ export class Approvals {
   }
 
   async #forgetFormer(subject: ApprovalSubject): Promise<void> {
-    const former = this.#former.get(keyOf(subject));
+    const former = this.#former?.get(keyOf(subject));
     if (!former) return;
-    this.#former.delete(keyOf(subject));
+    this.#former?.delete(keyOf(subject));
     try {
       await this.#options.store?.remove(decisionId(former));
     } catch (error) {
@@ -225,7 +225,7 @@ export class Approvals {
       this.#problems = problems;
       for (const { decision, decidedAt } of decisions) {
         if (decision.kind === "never") this.#refused.set(keyOfNames(decision), decidedAt);
-        else if (decision.kind === "former") this.#former.set(keyOfNames(decision), decision);
+        else if (decision.kind === "former") (this.#former ??= new Map()).set(keyOfNames(decision), decision);
         else this.#grants.set(grantId(decision), decision);
       }
       if (migrated) this.#options.onMigrated?.(migrated);
@@ -244,7 +244,7 @@ export class Approvals {
       .filter((grant) => grant.kind === "tool")
       .filter((grant) => keyOfNames(grant) === key && grant.program === this.#options.program?.(subject));
     const granted = mine.find((grant) => grant.definitionHash === subject.definitionHash) ?? mine.at(-1);
-    const found = granted ?? this.#former.get(key);
+    const found = granted ?? this.#former?.get(key);
     if (!found) return undefined;
     const { definitionHash: hash, definition } = found;
     return { hash, definition, isApproved: granted !== undefined, isPinned: false };
