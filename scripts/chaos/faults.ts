@@ -1,0 +1,121 @@
+// The faults of the chaos run, one every 2.5 seconds: always on a node that is well, and never on the last such one.
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Postgres } from "../../test/postgres.js";
+import type { ClusterNode } from "./cluster.js";
+import type { Network } from "./network.js";
+import type { Held } from "./verdict.js";
+
+const EVERY_MS = 2_500;
+const FROZEN_MS = 6_000;
+const CUT_MS = 10_000;
+
+export const KINDS = ["kill", "freeze", "partition", "drain"] as const;
+type Kind = (typeof KINDS)[number];
+
+export interface FaultsOptions {
+  readonly nodes: readonly ClusterNode[];
+  readonly network: Network;
+  readonly postgres: Postgres;
+  readonly databasePort: number;
+  readonly random: () => number;
+  /** The sessions with an open turn that this node has now. */
+  readonly held: (node: ClusterNode) => Promise<readonly Held[]>;
+  readonly log: (words: string) => void;
+}
+
+export class Faults {
+  readonly #options: FaultsOptions;
+  readonly #running = new Set<Promise<void>>();
+  readonly counts: Record<Kind | "database", number> = { kill: 0, freeze: 0, partition: 0, drain: 0, database: 0 };
+  readonly killed: Held[] = [];
+  readonly drained: Held[] = [];
+  readonly problems: string[] = [];
+
+  constructor(options: FaultsOptions) {
+    this.#options = options;
+  }
+
+  /** For so long; afterwards every node is well again. */
+  async run(forMs: number): Promise<void> {
+    const { random, postgres, log } = this.#options;
+    const until = performance.now() + forMs;
+    const restartAt = performance.now() + forMs / 2;
+    let kinds: Kind[] = [];
+    while (performance.now() + EVERY_MS < until) {
+      await sleep(EVERY_MS);
+      if (this.counts.database === 0 && performance.now() > restartAt) {
+        this.counts.database += 1;
+        log("the database is restarted at once");
+        await postgres.restart("immediate");
+        continue;
+      }
+      if (kinds.length === 0) kinds = this.#possible().sort(() => random() - 0.5);
+      const well = this.#options.nodes.filter(({ ailment }) => ailment === undefined);
+      const node = well[Math.floor(random() * well.length)];
+      if (!node || well.length < 2) continue;
+      const kind = kinds.pop();
+      if (kind !== undefined) this.#begin(kind, node);
+    }
+    await Promise.all(this.#running);
+  }
+
+  #possible(): Kind[] {
+    return KINDS.filter((kind) => kind !== "partition" || this.#options.network.cut !== undefined);
+  }
+
+  #begin(kind: Kind, node: ClusterNode): void {
+    this.counts[kind] += 1;
+    node.ailment = kind;
+    this.#options.log(`${kind} ${node.name}`);
+    const work = this.#inflict(kind, node)
+      .catch((error: unknown) => void this.problems.push(`${kind} ${node.name}: ${error instanceof Error ? error.message : String(error)}`))
+      .then(() => {
+        node.ailment = undefined;
+        this.#running.delete(work);
+      });
+    this.#running.add(work);
+  }
+
+  async #inflict(kind: Kind, node: ClusterNode): Promise<void> {
+    const { held, network, databasePort } = this.#options;
+    switch (kind) {
+      case "kill": {
+        node.signal("SIGKILL");
+        const atMs = Date.now();
+        this.killed.push(...(await held(node)).map((one) => ({ ...one, atMs })));
+        await node.ended();
+        return await node.start();
+      }
+      case "freeze":
+        node.signal("SIGSTOP");
+        await sleep(FROZEN_MS);
+        node.signal("SIGCONT");
+        return await untilReady(node);
+      case "partition": {
+        const heal = network.cut?.(node.index, databasePort);
+        await sleep(CUT_MS);
+        heal?.();
+        return await untilReady(node);
+      }
+      case "drain": {
+        const before = await held(node);
+        node.signal("SIGTERM");
+        const atMs = Date.now();
+        this.drained.push(...before.map((one) => ({ ...one, atMs })));
+        await node.ended();
+        return await node.start();
+      }
+    }
+  }
+}
+
+const READY_WITHIN_MS = 20_000;
+const POLL_MS = 50;
+
+async function untilReady(node: ClusterNode): Promise<void> {
+  const until = performance.now() + READY_WITHIN_MS;
+  while (!(await node.isReady())) {
+    if (performance.now() > until) throw new Error(`it is not ready again after ${READY_WITHIN_MS} ms`);
+    await sleep(POLL_MS);
+  }
+}
