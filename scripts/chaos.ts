@@ -122,7 +122,13 @@ class Chaos {
     if (tcpUrl === undefined) throw new Error("the database has no address");
     const projects = join(this.#folder, "projects");
     mkdirSync(projects);
-    const store = { network: this.#network, folder: this.#folder, projects, store: tcpUrl, origin: surroundings.origin };
+    const store = {
+      network: this.#network,
+      folder: this.#folder,
+      projects,
+      store: tcpUrl,
+      origin: surroundings.origin,
+    };
     const nodes = Array.from({ length: NODES }, (_, index) => new ClusterNode(index, store));
     try {
       for (const node of nodes) await node.start();
@@ -141,7 +147,16 @@ class Chaos {
     const count = Math.ceil(this.#options.sessions / SESSIONS_PER_TOKEN);
     const tokens: string[] = [];
     for (let index = 0; index < count; index++) {
-      const words = ["gateway", "token", "create", `chaos-${index}`, "--account", `account-${index}`, "--scopes", "read,prompt,approve"];
+      const words = [
+        "gateway",
+        "token",
+        "create",
+        `chaos-${index}`,
+        "--account",
+        `account-${index}`,
+        "--scopes",
+        "read,prompt,approve",
+      ];
       const env = node.environment;
       const { code, output } = await run(process.execPath, [TENON, ...words, "--store", store, "--json"], { env });
       const token = /tng_[A-Za-z0-9_-]+/u.exec(output)?.[0];
@@ -165,7 +180,9 @@ class Chaos {
     while (sessions.length < this.#options.sessions) {
       const count = Math.min(OPENED_AT_ONCE, this.#options.sessions - sessions.length);
       const numbers = Array.from({ length: count }, (_, index) => sessions.length + index);
-      sessions.push(...(await Promise.all(numbers.map((number) => ChaosSession.open(number, projects, addressesOf(number))))));
+      sessions.push(
+        ...(await Promise.all(numbers.map((number) => ChaosSession.open(number, projects, addressesOf(number))))),
+      );
     }
     this.log(`${sessions.length} sessions are open, each with 2 followers`);
     let isOver = false;
@@ -197,7 +214,8 @@ class Chaos {
 
   /** Followers get the last records soon after the prompt is answered. */
   async #settled(sessions: readonly ChaosSession[]): Promise<void> {
-    const count = () => sessions.reduce((sum, { followers }) => sum + followers[0].lines().length + followers[1].lines().length, 0);
+    const count = () =>
+      sessions.reduce((sum, { followers }) => sum + followers[0].lines().length + followers[1].lines().length, 0);
     for (let before = -1, quiet = 0; quiet < 4; await sleep(500)) {
       const now = count();
       quiet = now === before ? quiet + 1 : 0;
@@ -239,14 +257,23 @@ class Chaos {
       const session = sessions.find((one) => one.id === id);
       writeFileSync(join(this.#folder, `session-${session?.number}-${id}.log`), `${log.join("\n")}\n`);
       for (const [index, follower] of (session?.followers ?? []).entries()) {
-        writeFileSync(join(this.#folder, `session-${session?.number}-follower-${index}.txt`), follower.lines().join("\n"));
+        writeFileSync(
+          join(this.#folder, `session-${session?.number}-follower-${index}.txt`),
+          follower.lines().join("\n"),
+        );
       }
     }
   }
 }
 
 function row(what: string, problems: readonly string[]): Row {
-  return { what, wanted: "0", seen: String(problems.length), isKept: problems.length === 0, failures: new Map([["", problems]]) };
+  return {
+    what,
+    wanted: "0",
+    seen: String(problems.length),
+    isKept: problems.length === 0,
+    failures: new Map([["", problems]]),
+  };
 }
 
 async function heldBy(postgres: Postgres, { name }: ClusterNode): Promise<readonly Held[]> {
@@ -280,9 +307,18 @@ function refusedIn(logFile: string): number {
 }
 
 function printTable(rows: readonly Row[]): void {
-  const cells = [["", "wanted", "seen", ""], ...rows.map((one) => [one.what, one.wanted, one.seen, one.isKept ? "ok" : "FAIL"])];
+  const cells = [
+    ["", "wanted", "seen", ""],
+    ...rows.map((one) => [one.what, one.wanted, one.seen, one.isKept ? "ok" : "FAIL"]),
+  ];
   const widths = [0, 1, 2].map((column) => Math.max(...cells.map((line) => line[column]?.length ?? 0)));
-  for (const line of cells) console.log(line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd());
+  for (const line of cells)
+    console.log(
+      line
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    );
   for (const { what, isKept, failures } of rows) {
     if (isKept) continue;
     const words = [...failures].flatMap(([id, found]) => found.map((one) => `${id} ${one}`));

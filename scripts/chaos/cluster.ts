@@ -68,13 +68,24 @@ export class ClusterNode {
   async start(): Promise<void> {
     const { projects, store } = this.#options;
     const { address, port } = this.place;
-    const words = ["gateway", "run", "--store", store, "--listen", `${address}:${port}`, "--insecure-http", "--root", projects];
+    const words = [
+      "gateway",
+      "run",
+      ...["--store", store],
+      "--listen",
+      `${address}:${port}`,
+      "--insecure-http",
+      "--root",
+      projects,
+    ];
     const [program, ...args] = this.place.command(process.execPath, [TENON, ...words]);
     const log = openSync(this.logFile, "a");
     const child = spawn(program, args, { env: this.environment, cwd: this.home, stdio: ["ignore", log, log] });
     this.#child = child;
     const ended = new AbortController();
-    child.once("exit", (code, signal) => ended.abort(new Error(`${this.name} ended with ${code ?? signal}: ${this.logFile}`)));
+    child.once("exit", (code, signal) =>
+      ended.abort(new Error(`${this.name} ended with ${code ?? signal}: ${this.logFile}`)),
+    );
     child.once("error", (error) => ended.abort(error));
     const until = performance.now() + READY_WITHIN_MS;
     while (!(await this.isReady())) {
@@ -87,7 +98,9 @@ export class ClusterNode {
 
   async isReady(): Promise<boolean> {
     const { address, port } = this.place;
-    const answer = await fetch(`http://${address}:${port}/readyz`, { signal: AbortSignal.timeout(2_000) }).catch(() => undefined);
+    const answer = await fetch(`http://${address}:${port}/readyz`, { signal: AbortSignal.timeout(2_000) }).catch(
+      () => undefined,
+    );
     await answer?.arrayBuffer();
     return answer?.status === 200;
   }

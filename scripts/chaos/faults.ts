@@ -9,7 +9,7 @@ const EVERY_MS = 2_500;
 const FROZEN_MS = 6_000;
 const CUT_MS = 10_000;
 
-export const KINDS = ["kill", "freeze", "partition", "drain"] as const;
+const KINDS = ["kill", "freeze", "partition", "drain"] as const;
 type Kind = (typeof KINDS)[number];
 
 export interface FaultsOptions {
@@ -68,7 +68,10 @@ export class Faults {
     node.ailment = kind;
     this.#options.log(`${kind} ${node.name}`);
     const work = this.#inflict(kind, node)
-      .catch((error: unknown) => void this.problems.push(`${kind} ${node.name}: ${error instanceof Error ? error.message : String(error)}`))
+      .catch(
+        (error: unknown) =>
+          void this.problems.push(`${kind} ${node.name}: ${error instanceof Error ? error.message : String(error)}`),
+      )
       .then(() => {
         node.ailment = undefined;
         this.#running.delete(work);

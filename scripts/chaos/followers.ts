@@ -3,7 +3,6 @@ import { isJsonObject, type JsonObject } from "../../src/base/json/json.js";
 import { remoteLink, Translator } from "../../src/translator/index.js";
 import { nodeWorld, openWebSocket } from "../../src/world/index.js";
 import { numberedLines, type ShownUpdate, shownIn } from "../../test/scenarios/gateway/fleet.js";
-import { promptText } from "./surroundings.program.js";
 
 const silent = () => {};
 const WORLD = nodeWorld({ log: { debug: silent, info: silent, warn: silent, error: silent } });
@@ -63,7 +62,7 @@ export class Follower {
   async prompt(text: string): Promise<string> {
     const prompt = [{ type: "text", text }];
     const { stopReason } = await this.#request("session/prompt", { sessionId: this.#sessionId, prompt });
-    return String(stopReason);
+    return typeof stopReason === "string" ? stopReason : "no stop reason";
   }
 
   /** Each numbered update with its number, in the order of arrival. */
@@ -130,7 +129,9 @@ export class ChaosSession {
       this.turns += 1;
       this.open += 1;
       try {
-        const end = await this.followers[0].prompt(promptText(this.number, this.turns));
+        // The model reads both numbers from it.
+        const text = `chaos session ${this.number} turn ${this.turns}: write down, step by step`;
+        const end = await this.followers[0].prompt(text);
         if (end !== "end_turn") this.failures.push(`turn ${this.turns} ended with ${end}`);
       } catch (error) {
         this.failures.push(`turn ${this.turns}: ${error instanceof Error ? error.message : String(error)}`);

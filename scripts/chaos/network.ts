@@ -48,7 +48,10 @@ export function openNetwork(count: number): Network {
     return loopback(count, `no network namespaces: ${error instanceof Error ? error.message : String(error)}`);
   }
   const nft = (node: number, script: string) =>
-    execFileSync("ip", ["netns", "exec", names[node] ?? "", "nft", "-f", "-"], { input: script, stdio: ["pipe", "pipe", "pipe"] });
+    execFileSync("ip", ["netns", "exec", names[node] ?? "", "nft", "-f", "-"], {
+      input: script,
+      stdio: ["pipe", "pipe", "pipe"],
+    });
   return {
     host: `${net}.1`,
     places: names.map((name, index) => ({

@@ -19,11 +19,7 @@ export interface WrittenDown {
   readonly odd: readonly string[];
 }
 
-/** Of a prompt: the model takes session and turn from it. */
-export function promptText(session: number, turn: number): string {
-  return `chaos session ${session} turn ${turn}: write down, step by step`;
-}
-
+/** Of the prompts of `ChaosSession`. */
 const PROMPT = /chaos session (\d+) turn (\d+):/u;
 const TOOL = {
   name: "write_down",
@@ -72,7 +68,7 @@ async function mcp({ id, method, params }: JsonObject, response: ServerResponse)
       return answer({ tools: [TOOL] });
     case "tools/call": {
       const given = isJsonObject(params) && isJsonObject(params["arguments"]) ? params["arguments"] : {};
-      const nonce = String(given["nonce"]);
+      const nonce = typeof given["nonce"] === "string" ? given["nonce"] : "no nonce";
       calls.push(nonce);
       await sleep(Math.random() * CALL_MS);
       return answer({ content: [{ type: "text", text: `line ${calls.length}: ${nonce}` }] });
@@ -104,7 +100,9 @@ async function complete(body: JsonObject, response: ServerResponse): Promise<voi
   response.writeHead(200, { "content-type": "text/event-stream" });
   const send = (delta: JsonObject, finish: string | null = null) => {
     const choices: JsonValue = [{ index: 0, delta, finish_reason: finish }];
-    response.write(`data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", model: "chaos", choices })}\n\n`);
+    response.write(
+      `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", model: "chaos", choices })}\n\n`,
+    );
   };
   send({ role: "assistant", content: nonce === undefined ? "All of it " : "Step " });
   send({ content: nonce === undefined ? "is written down." : `${nonce}.` });
@@ -114,7 +112,9 @@ async function complete(body: JsonObject, response: ServerResponse): Promise<voi
   }
   send({}, nonce === undefined ? "stop" : "tool_calls");
   const usage = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 };
-  response.write(`data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", model: "chaos", choices: [], usage })}\n\n`);
+  response.write(
+    `data: ${JSON.stringify({ id: "c", object: "chat.completion.chunk", model: "chaos", choices: [], usage })}\n\n`,
+  );
   response.end("data: [DONE]\n\n");
 }
 
@@ -136,7 +136,5 @@ async function main(): Promise<void> {
   process.send?.({ port: typeof address === "object" ? address?.port : undefined });
 }
 
-if (process.send) {
-  process.on("disconnect", () => process.exit(0));
-  await main();
-}
+process.on("disconnect", () => process.exit(0));
+await main();

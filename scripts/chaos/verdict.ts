@@ -1,5 +1,5 @@
 // What the chaos run checks afterwards, from the database and from the ledger: the rows of its table.
-import { isJsonObject, type JsonObject, parseObject } from "../../src/base/json/json.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseObject } from "../../src/base/json/json.js";
 import { differences } from "../../test/scenarios/gateway/fleet.js";
 import type { ChaosSession } from "./followers.js";
 
@@ -42,7 +42,15 @@ export interface Row {
   readonly failures: ReadonlyMap<string, readonly string[]>;
 }
 
-export function readRecord({ seq, epoch, line }: { readonly seq: unknown; readonly epoch: unknown; readonly line: unknown }): LoggedRecord {
+export function readRecord({
+  seq,
+  epoch,
+  line,
+}: {
+  readonly seq: unknown;
+  readonly epoch: unknown;
+  readonly line: unknown;
+}): LoggedRecord {
   const fields = parseObject(String(line)) ?? {};
   const { kind, t } = fields;
   return { seq: Number(seq), epoch: Number(epoch), kind: typeof kind === "string" ? kind : "", t: Number(t), fields };
@@ -58,32 +66,48 @@ export function judge(evidence: Evidence): readonly Row[] {
   const shown = perSession(({ id, followers }) =>
     followers.flatMap((follower, index) => {
       const words = index === 0 ? "who prompts" : "who watches";
-      return differences(follower.lines(), withoutOwn(loaded.get(id) ?? [])).map((one) => `${words}: ${one}`);
+      return differences(follower.lines(), loaded.get(id) ?? []).map((one) => `${words}: ${one}`);
     }),
   );
-  const followers = [...shown.values()].reduce((sum, found) => sum + new Set(found.map((one) => one.slice(0, 9))).size, 0);
+  const followers = [...shown.values()].reduce(
+    (sum, found) => sum + new Set(found.map((one) => one.slice(0, 9))).size,
+    0,
+  );
   const counts = new Map<string, number>();
   for (const nonce of evidence.calls) counts.set(nonce, (counts.get(nonce) ?? 0) + 1);
   const twice = perSession(({ number }) =>
-    [...counts].flatMap(([nonce, count]) => (count > 1 && nonce.startsWith(`s${number}.`) ? [`${nonce} was made ${count} times`] : [])),
+    [...counts].flatMap(([nonce, count]) =>
+      count > 1 && nonce.startsWith(`s${number}.`) ? [`${nonce} was made ${count} times`] : [],
+    ),
   );
   const outcomes = perSession((session) => oddOutcomes(logOf(session), { counts, number: session.number }));
   const unended = perSession((session) => openTurns(session, logOf(session)));
   const gaveUp = perSession((session) =>
-    logOf(session).flatMap(({ kind, fields }) => (kind === "error" && fields["code"] === "session.gave_up" ? [`turn ${String(fields["turn"])}`] : [])),
+    logOf(session).flatMap(({ kind, fields }) =>
+      kind === "error" && fields["code"] === "session.gave_up" ? [`turn ${textOf(fields["turn"])}`] : [],
+    ),
   );
   const failed = perSession(({ failures }) => failures.filter((one) => !one.includes("session.gave_up")));
-  const sum = (found: ReadonlyMap<string, readonly string[]>) => [...found.values()].reduce((all, one) => all + one.length, 0);
+  const sum = (found: ReadonlyMap<string, readonly string[]>) =>
+    [...found.values()].reduce((all, one) => all + one.length, 0);
   const takeovers = handOvers(evidence.killed, logs);
   const drains = handOvers(evidence.drained, logs);
-  const leases = (share: number) => percentile(takeovers.map(({ ms }) => ms), share) / evidence.leaseMs;
+  const leases = (share: number) =>
+    percentile(
+      takeovers.map(({ ms }) => ms),
+      share,
+    ) / evidence.leaseMs;
   const drainMs = (pick: (one: HandOver) => number) => percentile(drains.map(pick), 0.99);
   const none = (what: string, found: ReadonlyMap<string, readonly string[]>, of: string, count = sum(found)): Row => ({
     ...{ what, wanted: `0${of}`, seen: `${count}${of}`, isKept: count === 0, failures: found },
   });
   const gaveUpShare = (100 * sum(gaveUp)) / Math.max(1, turns);
   const atMost = (what: string, seen: number, limit: number, unit: string, count: number): Row => ({
-    ...{ what, wanted: `at most ${limit} ${unit}`, seen: count === 0 ? "none seen" : `${seen.toFixed(2)} ${unit} of ${count}` },
+    ...{
+      what,
+      wanted: `at most ${limit} ${unit}`,
+      seen: count === 0 ? "none seen" : `${seen.toFixed(2)} ${unit} of ${count}`,
+    },
     isKept: count === 0 || seen <= limit,
     failures: new Map(),
   });
@@ -94,7 +118,12 @@ export function judge(evidence: Evidence): readonly Row[] {
     none("calls without exactly one outcome", outcomes, ""),
     none("turns that never end", unended, ` of ${turns}`),
     {
-      ...{ what: "turns given up", wanted: "at most 0.5 %", seen: `${gaveUpShare.toFixed(2)} %`, isKept: gaveUpShare <= 0.5 },
+      ...{
+        what: "turns given up",
+        wanted: "at most 0.5 %",
+        seen: `${gaveUpShare.toFixed(2)} %`,
+        isKept: gaveUpShare <= 0.5,
+      },
       failures: gaveUp,
     },
     none("prompts answered by another error", failed, ` of ${turns}`),
@@ -104,14 +133,21 @@ export function judge(evidence: Evidence): readonly Row[] {
     },
     atMost("takeover after SIGKILL, p50", leases(0.5), 1.3, "leases", takeovers.length),
     atMost("takeover after SIGKILL, p99", leases(0.99), 2, "leases", takeovers.length),
-    atMost("hand-over by drain, p99, from the signal", drainMs(({ ms }) => ms), 1_000, "ms", drains.length),
-    atMost("hand-over by drain, p99, from the release", drainMs(({ fromReleaseMs }) => fromReleaseMs), 1_000, "ms", drains.length),
+    atMost(
+      "hand-over by drain, p99, from the signal",
+      drainMs(({ ms }) => ms),
+      1_000,
+      "ms",
+      drains.length,
+    ),
+    atMost(
+      "hand-over by drain, p99, from the release",
+      drainMs(({ fromReleaseMs }) => fromReleaseMs),
+      1_000,
+      "ms",
+      drains.length,
+    ),
   ];
-}
-
-/** The numbered updates but for what the person said, as `numberedLines` has them. */
-function withoutOwn(lines: readonly string[]): readonly string[] {
-  return lines;
 }
 
 function brokenLog(log: readonly LoggedRecord[]): readonly string[] {
@@ -120,8 +156,10 @@ function brokenLog(log: readonly LoggedRecord[]): readonly string[] {
   const first = log[0]?.seq ?? 0;
   for (const [index, { seq, epoch, fields }] of log.entries()) {
     if (seq !== first + index) problems.push(`record ${seq} is at place ${first + index}`);
-    if (epoch < (log[index - 1]?.epoch ?? 0)) problems.push(`record ${seq} has epoch ${epoch}, lower than the one before`);
-    if (seq > 0 && typeof fields["seq"] === "number" && fields["seq"] !== seq) problems.push(`record ${seq} says it is ${fields["seq"]}`);
+    if (epoch < (log[index - 1]?.epoch ?? 0))
+      problems.push(`record ${seq} has epoch ${epoch}, lower than the one before`);
+    if (seq > 0 && typeof fields["seq"] === "number" && fields["seq"] !== seq)
+      problems.push(`record ${seq} says it is ${fields["seq"]}`);
   }
   return problems.slice(0, 20);
 }
@@ -136,18 +174,19 @@ function oddOutcomes(
   for (const { kind, fields } of log) {
     if (kind !== "outcome") continue;
     const { toolCallId, outcome } = fields;
-    const word = isJsonObject(outcome) ? String(outcome["kind"]) : "odd";
-    outcomes.set(String(toolCallId), [...(outcomes.get(String(toolCallId)) ?? []), word]);
+    const word = isJsonObject(outcome) ? textOf(outcome["kind"]) : "odd";
+    outcomes.set(textOf(toolCallId), [...(outcomes.get(textOf(toolCallId)) ?? []), word]);
   }
   const known = new Set<string>();
   for (const { kind, fields } of log) {
     if (kind !== "call") continue;
     const { toolCallId, arguments: given } = fields;
-    const nonce = isJsonObject(given) ? String(given["nonce"]) : "no nonce";
+    const nonce = isJsonObject(given) ? textOf(given["nonce"]) : "no nonce";
     known.add(nonce);
-    const own = outcomes.get(String(toolCallId)) ?? [];
+    const own = outcomes.get(textOf(toolCallId)) ?? [];
     const written = counts.get(nonce) ?? 0;
-    if (own.length !== 1) problems.push(`call ${String(toolCallId)} (${nonce}) has ${own.length} outcomes: ${own.join(", ")}`);
+    if (own.length !== 1)
+      problems.push(`call ${textOf(toolCallId)} (${nonce}) has ${own.length} outcomes: ${own.join(", ")}`);
     else if (own[0] === "done" && written === 0) problems.push(`${nonce} is done and was never made`);
     else if (own[0] !== "done" && own[0] !== "unknown") problems.push(`${nonce}: ${own[0]}`);
   }
@@ -179,8 +218,14 @@ function handOvers(held: readonly Held[], logs: ReadonlyMap<string, readonly Log
     const next = log.findIndex((record) => record.epoch > epoch);
     const [before, after] = [log[next - 1], log[next]];
     const isOver = before?.kind === "end" || before?.kind === "error" || before?.kind === "closed";
-    return before && after && !isOver ? [{ ms: after.t - atMs, fromReleaseMs: after.t - Math.max(before.t, atMs) }] : [];
+    return before && after && !isOver
+      ? [{ ms: after.t - atMs, fromReleaseMs: after.t - Math.max(before.t, atMs) }]
+      : [];
   });
+}
+
+function textOf(value: JsonValue | undefined): string {
+  return typeof value === "string" ? value : JSON.stringify(value ?? null);
 }
 
 /** The smallest value that this share of all does not exceed. */
