@@ -10,6 +10,7 @@ import type { Network, NodePlace } from "./network.js";
 export const TENON: string = join(ROOT, "dist/cli/main.js");
 const READY_WITHIN_MS = 30_000;
 const POLL_MS = 25;
+const ANSWER_WITHIN_MS = 2_000;
 
 export interface ClusterOptions {
   readonly network: Network;
@@ -98,9 +99,10 @@ export class ClusterNode {
 
   async isReady(): Promise<boolean> {
     const { address, port } = this.place;
-    const answer = await fetch(`http://${address}:${port}/readyz`, { signal: AbortSignal.timeout(2_000) }).catch(
-      () => undefined,
-    );
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(), ANSWER_WITHIN_MS);
+    const answer = await fetch(`http://${address}:${port}/readyz`, { signal: late.signal }).catch(() => undefined);
+    clearTimeout(timer);
     await answer?.arrayBuffer();
     return answer?.status === 200;
   }

@@ -68,10 +68,9 @@ export class Faults {
     node.ailment = kind;
     this.#options.log(`${kind} ${node.name}`);
     const work = this.#inflict(kind, node)
-      .catch(
-        (error: unknown) =>
-          void this.problems.push(`${kind} ${node.name}: ${error instanceof Error ? error.message : String(error)}`),
-      )
+      .catch((error: unknown) => {
+        this.problems.push(`${kind} ${node.name}: ${error instanceof Error ? error.message : String(error)}`);
+      })
       .then(() => {
         node.ailment = undefined;
         this.#running.delete(work);

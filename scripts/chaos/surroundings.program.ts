@@ -37,10 +37,10 @@ const odd: string[] = [];
 async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
   if (request.method === "GET" && request.url === "/written-down") return json(response, { calls, odd });
   const body = await bodyOf(request);
-  if (request.method !== "POST" || body === undefined) return void response.writeHead(405).end();
-  if (request.url === "/mcp") return await mcp(body, response);
-  if (request.url === "/v1/chat/completions") return await complete(body, response);
-  response.writeHead(404).end();
+  const isPost = request.method === "POST" && body !== undefined;
+  if (isPost && request.url === "/mcp") await mcp(body, response);
+  else if (isPost && request.url === "/v1/chat/completions") await complete(body, response);
+  else response.writeHead(405).end();
 }
 
 async function bodyOf(request: IncomingMessage): Promise<JsonObject | undefined> {
@@ -54,7 +54,10 @@ function json(response: ServerResponse, value: object): void {
 }
 
 async function mcp({ id, method, params }: JsonObject, response: ServerResponse): Promise<void> {
-  if (id === undefined) return void response.writeHead(202).end();
+  if (id === undefined) {
+    response.writeHead(202).end();
+    return;
+  }
   const answer = (result: object) => json(response, { jsonrpc: "2.0", id, result });
   switch (method) {
     case "initialize": {
