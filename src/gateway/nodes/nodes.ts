@@ -42,14 +42,25 @@ export interface NodeInfo {
   readonly sessions: number;
 }
 
-/** A session with an open turn whose owner is gone: this node owns it now. */
-export interface TakenSession {
+/** A session with an open turn whose owner is gone, or left it in a drain. */
+export interface LeftSession {
   readonly account: string;
   readonly id: string;
   readonly cwd: string;
   readonly additionalDirectories: readonly string[];
-  /** Takeovers in a row without an outcome or an answer of the model; those after a drain do not count. */
-  readonly tries: number;
+}
+
+/** Of this node, since its start. */
+export interface NodeFigures {
+  /** Statements that appended, and how long they took together. */
+  readonly appendBatches: number;
+  readonly appendMs: number;
+  /** Sessions whose append was refused because another node owns them. */
+  readonly refusedAppends: number;
+  /** Now; undefined without a lease. */
+  readonly leaseLeftMs: number | undefined;
+  /** Messages to and from other nodes that wait here now. */
+  readonly inboxDepth: number;
 }
 
 /** To another node. Messages of one link arrive in order and once, or the link is broken. */
@@ -71,8 +82,15 @@ export interface Nodes {
   ownerOf(account: string, id: string): Promise<NodeInfo | undefined>;
   /** Of those of these sessions that there are, the number of the last record: for those who follow sessions of other nodes. */
   lastSeqs(ids: readonly string[]): Promise<ReadonlyMap<string, number>>;
-  /** Makes this node the owner of at most so many sessions with an open turn whose owner is gone. */
-  takeOver(most: number): Promise<readonly TakenSession[]>;
+  /** How long a lease lasts that is not renewed. */
+  readonly leaseMs: number;
+  /** Why the database cannot be reached now, for people; undefined: it can, as far as this node knows. */
+  readonly problem: ReadonlyCell<string | undefined>;
+  /** Sessions with an open turn whose owner is gone, at most so many, those that wait longest first. */
+  left(most: number): Promise<readonly LeftSession[]>;
+  /** Makes this node the owner of them. Resolves with those that no other node took meanwhile. */
+  takeOver(sessions: readonly LeftSession[]): Promise<readonly LeftSession[]>;
+  figures(): NodeFigures;
   /** Sessions that are released with an open turn are others' at once, and this node takes none any more. */
   drain(): Promise<void>;
   /** Never rejects: a link whose message cannot be delivered is reported by `onBroken`. */

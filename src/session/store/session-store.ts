@@ -37,6 +37,11 @@ export interface AcquiredSession extends SessionContent {
   readonly owned: OwnedSession;
   /** A person gave it a title. */
   readonly isTitled: boolean;
+  /**
+   * How many owners in a row were gone before its open turn had an outcome or an answer of the model, where the store counts them;
+   * those that left it in a drain do not count.
+   */
+  readonly tries?: number;
 }
 
 export interface SessionSummary {
