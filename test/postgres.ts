@@ -36,7 +36,7 @@ export interface Postgres extends AsyncDisposable {
 }
 
 /** A user of this name needs its password, also at the socket; everybody else needs none. */
-const GUARDED_USER = "guarded";
+export const GUARDED_USER = "guarded";
 
 /** What this machine has not got for it; undefined: `startPostgres` works. */
 export function lacksPostgres(): string | undefined {

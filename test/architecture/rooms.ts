@@ -22,6 +22,7 @@ const EVERY_ROOM = [
   "session",
   "acp",
   "gateway",
+  "postgres",
   "translator",
   "page",
   "world",
@@ -45,6 +46,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     types: ["mcp", "tools", "config", "engine"],
     packages: [ACP_SDK, "ws", "prom-client"],
   },
+  // `pg` opens its own sockets.
+  postgres: { rooms: ["base", "session"], types: ["tools", "gateway"], packages: ["pg"] },
   // `own-servers.ts`, which is loaded when an editor hands over a server, uses more than the rest.
   translator: { rooms: ["base", "config", "gateway", "acp", "mcp", "session"] },
   client: { rooms: ["base", "config", "gateway", "translator", "world"] },

@@ -516,4 +516,12 @@ export const GATEWAY_REQUIREMENTS = [
     id: "G730",
     text: "tests, benchmarks and chaos have a PostgreSQL of their own, on a socket, as a user that is not root, of which nothing is left",
   },
+  {
+    id: "G731",
+    text: "tables are made by numbered steps, each once and whole, by one of several nodes; those of a newer Tenon and changed ones are refused and left alone",
+  },
+  {
+    id: "G732",
+    text: "a wrong address, password, database or right, a read-only database and one without TLS each say what was tried and what to do, without the password",
+  },
 ] as const;

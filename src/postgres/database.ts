@@ -1,0 +1,241 @@
+// The way to PostgreSQL: a pool, connections for one purpose, and errors that say what was tried and what to do.
+import pg from "pg";
+import { messageOf, TenonError } from "../base/errors.js";
+import type { World } from "../base/ports/world.js";
+import { POSTGRES_LIMITS } from "./limits.js";
+
+export type DatabaseWorld = Pick<World, "log">;
+
+export interface Statement {
+  readonly text: string;
+  readonly values?: readonly unknown[];
+  /** Prepared under this name, once a connection. */
+  readonly name?: string;
+}
+
+export type Row = Readonly<Record<string, unknown>>;
+
+export interface DatabaseOptions {
+  readonly world: DatabaseWorld;
+  readonly url: string;
+  /** By which its administrators know the connections. */
+  readonly applicationName: string;
+}
+
+/** Rejects with `store.unavailable` or `config.invalid`; `cause` has the code of PostgreSQL. Nothing else reaches its users. */
+export class Database implements AsyncDisposable {
+  readonly #config: pg.ClientConfig;
+  readonly #world: DatabaseWorld;
+  readonly #pool: pg.Pool;
+  /** Its address without a password, for people. */
+  readonly shown: string;
+
+  /** Throws `config.invalid` for an address that is none. */
+  constructor({ world, url, applicationName }: DatabaseOptions) {
+    this.#world = world;
+    this.#config = configOf(url, applicationName);
+    this.shown = shownAddress(this.#config);
+    this.#pool = new pg.Pool({ ...this.#config, max: POSTGRES_LIMITS.poolConnections });
+    this.#pool.on("error", (error) => world.log.debug("database.connection_lost", { error: messageOf(error) }));
+  }
+
+  async query<T extends Row>(text: string, values: readonly unknown[] = []): Promise<readonly T[]> {
+    try {
+      return (await this.#pool.query<T>(text, [...values])).rows;
+    } catch (error) {
+      throw databaseError(error, this.shown);
+    }
+  }
+
+  /** For one purpose; it is made with the first statement, and again after it broke. */
+  connection(): Connection {
+    return new Connection(this.#config, { shown: this.shown, log: this.#world.log });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#pool.ended) await this.#pool.end();
+  }
+}
+
+/** One statement at a time. What a statement did whose connection broke is not known. */
+export class Connection implements Disposable {
+  readonly #config: pg.ClientConfig;
+  readonly #shown: string;
+  readonly #log: World["log"];
+  #client: pg.Client | undefined;
+  #isClosed = false;
+
+  constructor(config: pg.ClientConfig, { shown, log }: { readonly shown: string; readonly log: World["log"] }) {
+    this.#config = config;
+    this.#shown = shown;
+    this.#log = log;
+  }
+
+  async query<T extends Row>(
+    { text, values = [], name }: Statement,
+    timeoutMs: number = POSTGRES_LIMITS.statementMs,
+  ): Promise<readonly T[]> {
+    try {
+      const client = await this.#connected();
+      const config = { text, values: [...values], query_timeout: timeoutMs };
+      return (await client.query<T>(name === undefined ? config : { ...config, name })).rows;
+    } catch (error) {
+      if (sqlState(error) === undefined) this.#drop(); // what it would answer next is the answer to another statement
+      throw databaseError(error, this.#shown);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#isClosed = true;
+    this.#drop();
+  }
+
+  async #connected(): Promise<pg.Client> {
+    if (this.#isClosed) throw new TenonError("store.unavailable", `the connection to ${this.#shown} is closed`);
+    if (this.#client) return this.#client;
+    const client = new pg.Client(this.#config);
+    const forget = () => {
+      if (this.#client === client) this.#client = undefined;
+    };
+    client.on("error", (error) => {
+      this.#log.debug("database.connection_lost", { error: messageOf(error) });
+      forget();
+    });
+    client.on("end", forget);
+    this.#client = client;
+    try {
+      await client.connect();
+    } catch (error) {
+      forget();
+      await client.end().catch(() => undefined);
+      throw error;
+    }
+    return client;
+  }
+
+  /** A connection that says nothing any more does not confirm its end either: nobody waits for that. */
+  #drop(): void {
+    const client = this.#client;
+    this.#client = undefined;
+    client?.end().catch(() => undefined);
+  }
+}
+
+const INT8 = 20;
+
+/** Numbers of records and times are far below 2^53. */
+const types: pg.CustomTypesConfig = {
+  getTypeParser: (id, format) => (id === INT8 ? Number : pg.types.getTypeParser(id, format)),
+};
+
+function configOf(url: string, applicationName: string): pg.ClientConfig {
+  const invalid = (problem: string, cause?: unknown) =>
+    new TenonError("config.invalid", `the address of the store is not one of PostgreSQL: ${problem}`, {
+      hint: "Give it as postgres://user@host:port/database.",
+      cause,
+    });
+  if (!/^postgres(?:ql)?:\/\//u.test(url)) throw invalid("it does not begin with postgres://");
+  const mode = /[?&]sslmode=([^&]*)/u.exec(url)?.[1];
+  const modes = ["disable", "require", "verify-ca", "verify-full", "no-verify"];
+  if (mode !== undefined && !modes.includes(mode)) throw invalid(`sslmode is not one of ${modes.join(", ")}`);
+  // The driver means the strictest by all three, and warns on stderr that this may change.
+  const connectionString = url.replace(/([?&]sslmode=)(?:require|verify-ca)(?=&|$)/u, "$1verify-full");
+  const config: pg.ClientConfig = {
+    connectionString,
+    types,
+    application_name: applicationName,
+    connectionTimeoutMillis: POSTGRES_LIMITS.connectMs,
+    statement_timeout: POSTGRES_LIMITS.statementMs,
+    query_timeout: POSTGRES_LIMITS.statementMs + POSTGRES_LIMITS.connectMs,
+    keepAlive: true,
+  };
+  try {
+    new pg.Client(config).end().catch(() => undefined); // reads the address and the files it names, and connects nowhere
+  } catch (error) {
+    throw invalid(messageOf(error).replaceAll(url, "it"), error);
+  }
+  return config;
+}
+
+function shownAddress(config: pg.ClientConfig): string {
+  const { user = "", host, port, database = "" } = new pg.Client(config);
+  const place = host.startsWith("/") ? `[${host}]` : host;
+  return `postgres://${user}@${place}:${port}/${database}`;
+}
+
+/** The code of PostgreSQL, as far as it answered. */
+export function sqlState(error: unknown): string | undefined {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (error instanceof TenonError) return sqlState(error.cause);
+  return typeof code === "string" && /^[0-9A-Z]{5}$/u.test(code) && "severity" in Object(error) ? code : undefined;
+}
+
+type Explained = readonly [code: "store.unavailable" | "config.invalid", problem: string, hint: string];
+
+const NO_RIGHTS: Explained = [
+  "config.invalid",
+  "does not give this user the rights that are needed",
+  "As its administrator: grant create, usage on schema public to that user.",
+];
+
+/** By the code of PostgreSQL, or its first two characters. */
+const BY_STATE: Readonly<Record<string, Explained>> = {
+  "28": ["config.invalid", "refused the log-in", "Check user and password, and pg_hba.conf at the server."],
+  "3D000": ["config.invalid", "has no such database", "Make it with createdb, or correct the name in the address."],
+  "42501": NO_RIGHTS,
+  "3F000": NO_RIGHTS,
+  "25006": [
+    "store.unavailable",
+    "is read-only",
+    "Give the address of the primary server, or switch default_transaction_read_only off.",
+  ],
+  "53100": ["store.unavailable", "has no room on its disk", "Free space there; what waits is written then."],
+  "53300": ["store.unavailable", "has no connection left", "Raise max_connections: a node needs up to 12."],
+  "53": ["store.unavailable", "is short of resources", "Look at its log."],
+  "57014": ["store.unavailable", "did not finish a statement in time", "Look at its load and at its locks."],
+  "57": ["store.unavailable", "is being stopped, or starts", "Wait until it is there again."],
+  "08": ["store.unavailable", "lost the connection", "Check the network connection to it."],
+  "42P01": [
+    "store.unavailable",
+    "lacks a table of Tenon",
+    "Restore its tables from a backup, or start the gateway again.",
+  ],
+};
+
+const BY_SYSTEM_CODE: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "nothing listens there",
+  ENOENT: "there is no such socket",
+  ENOTFOUND: "there is no host of that name",
+  EAI_AGAIN: "the name of the host cannot be looked up now",
+  EHOSTUNREACH: "there is no way to that host",
+  ENETUNREACH: "there is no way to that network",
+  ETIMEDOUT: "it did not answer in time",
+  EACCES: "this user may not use the socket",
+  ECONNRESET: "the connection was cut",
+};
+
+/** What was tried, what came of it, and what to do. Never the password. */
+export function databaseError(error: unknown, shown: string): TenonError {
+  if (error instanceof TenonError) return error;
+  const state = sqlState(error);
+  const message = messageOf(error);
+  if (state !== undefined) {
+    const known = BY_STATE[state] ?? BY_STATE[state.slice(0, 2)];
+    if (!known)
+      return new TenonError("internal", `PostgreSQL at ${shown} refused a statement: ${message}`, { cause: error });
+    const [kind, problem, hint] = known;
+    return new TenonError(kind, `PostgreSQL at ${shown} ${problem}: ${message}`, { hint, cause: error });
+  }
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (/certificate|SSL|TLS|self.signed/iu.test(message)) {
+    return new TenonError("config.invalid", `no protected connection to PostgreSQL at ${shown}: ${message}`, {
+      hint: "Give sslrootcert=FILE with its authority's certificate, or sslmode=no-verify to trust whatever answers.",
+      cause: error,
+    });
+  }
+  const reason = BY_SYSTEM_CODE[/timeout/iu.test(message) ? "ETIMEDOUT" : code] ?? message;
+  return new TenonError("store.unavailable", `PostgreSQL at ${shown} cannot be reached: ${reason}`, {
+    hint: "Check that it runs, the address, and the network connection.",
+    cause: error,
+  });
+}
