@@ -125,7 +125,7 @@ const INT8 = 20;
 
 /** Numbers of records and times are far below 2^53. */
 const types: pg.CustomTypesConfig = {
-  getTypeParser: (id, format) => (id === INT8 ? Number : pg.types.getTypeParser(id, format)),
+  getTypeParser: (id, format): unknown => (id === INT8 ? Number : pg.types.getTypeParser(id, format)),
 };
 
 function configOf(url: string, applicationName: string): pg.ClientConfig {
@@ -164,7 +164,7 @@ function shownAddress(config: pg.ClientConfig): string {
 }
 
 /** The code of PostgreSQL, as far as it answered. */
-export function sqlState(error: unknown): string | undefined {
+function sqlState(error: unknown): string | undefined {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (error instanceof TenonError) return sqlState(error.cause);
   return typeof code === "string" && /^[0-9A-Z]{5}$/u.test(code) && "severity" in Object(error) ? code : undefined;
@@ -215,7 +215,7 @@ const BY_SYSTEM_CODE: Readonly<Record<string, string>> = {
 };
 
 /** What was tried, what came of it, and what to do. Never the password. */
-export function databaseError(error: unknown, shown: string): TenonError {
+function databaseError(error: unknown, shown: string): TenonError {
   if (error instanceof TenonError) return error;
   const state = sqlState(error);
   const message = messageOf(error);

@@ -1,0 +1,4 @@
+// The public face of `postgres`: only `cli` loads it, when a gateway's store is a database.
+
+export { Database } from "./database.js";
+export { migrate } from "./migrations.js";
