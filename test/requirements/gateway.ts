@@ -523,5 +523,9 @@ export const GATEWAY_REQUIREMENTS = [
   {
     id: "G732",
     text: "a wrong address, password, database or right, a read-only database and one without TLS each say what was tried and what to do, without the password",
+  // G820 to G839: several nodes under faults, and how they are run.
+  {
+    id: "G820",
+    text: "the files of deploy/ are what their programs take: compose.yaml, the Dockerfile and the units name commands and options that exist, and no password",
   },
 ] as const;
