@@ -289,7 +289,9 @@ async function logsOf({ url }: Postgres): Promise<ReadonlyMap<string, readonly L
   await client.connect();
   try {
     const logs = new Map<string, LoggedRecord[]>();
-    const { rows } = await client.query("select session, seq, epoch, line from tenon_record order by session, seq");
+    const { rows } = await client.query(
+      "select s.id as session, r.seq, r.epoch, r.line from tenon_record r join tenon_session s on s.key = r.session order by 1, 2",
+    );
     for (const { session, ...record } of rows) {
       const log = logs.get(session) ?? [];
       log.push(readRecord(record));

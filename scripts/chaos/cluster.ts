@@ -62,7 +62,6 @@ export class ClusterNode {
       TENON_MODEL: "openai-compatible/chaos",
       TENON_BASE_URL: `${this.#options.origin}/v1`,
       TENON_API_KEY: "none",
-      TENON_NODE_NAME: this.name,
     };
   }
 
@@ -72,7 +71,7 @@ export class ClusterNode {
     const words = [
       "gateway",
       "run",
-      ...["--store", store],
+      ...["--store", store, "--node", this.name],
       "--listen",
       `${address}:${port}`,
       "--insecure-http",

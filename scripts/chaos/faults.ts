@@ -84,7 +84,9 @@ export class Faults {
       case "kill": {
         node.signal("SIGKILL");
         const atMs = Date.now();
-        this.killed.push(...(await held(node)).map((one) => ({ ...one, atMs })));
+        const isNew = (one: Held) =>
+          !this.killed.some(({ session, epoch }) => session === one.session && epoch === one.epoch);
+        this.killed.push(...(await held(node)).filter(isNew).map((one) => ({ ...one, atMs })));
         await node.ended();
         return await node.start();
       }

@@ -81,8 +81,8 @@ const UNIT = "systemd/tenon-gateway.service";
 
 scenario(["G820"], "the unit of systemd starts a gateway with options that there are", async () => {
   const [, line = ""] = /^ExecStart=\S+\/tenon (.*)$/mu.exec(read(UNIT)) ?? [];
-  const { store, root } = checkTenon(line.split(" "));
-  expect({ store, root }).toEqual({ store: "${TENON_STORE_ADDRESS}", root: ["/srv/projects"] });
+  const { listen, root } = checkTenon(line.split(" "));
+  expect({ listen, root }).toEqual({ listen: ["${TENON_LISTEN}"], root: ["/srv/projects"] });
 });
 
 scenario(
