@@ -523,6 +523,7 @@ export const GATEWAY_REQUIREMENTS = [
   {
     id: "G732",
     text: "a wrong address, password, database or right, a read-only database and one without TLS each say what was tried and what to do, without the password",
+  },
   // G820 to G839: several nodes under faults, and how they are run.
   {
     id: "G820",
