@@ -16,7 +16,8 @@ export function exitCodeOf(code: ErrorCode): number {
   if (code === "usage.invalid") return EXIT.usage;
   if (code === "cancelled") return EXIT.interrupted;
   if (code === "mcp.unauthorized" || code === "model.unauthorized") return EXIT.auth;
-  return code.startsWith("config.") ? EXIT.config : EXIT.failed;
+  const isConfig = code.startsWith("config.") || code === "store.unavailable";
+  return isConfig ? EXIT.config : EXIT.failed;
 }
 
 /** Closes, then exits. The bound cuts off a close that hangs: the children have been killed by then. */

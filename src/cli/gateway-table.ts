@@ -106,6 +106,7 @@ export const GATEWAY: Group = {
         json: JSON_OPTION,
         scopes: texts("SCOPE,…", "read unless given"),
         account: text("NAME", "whose sessions it is for; me unless given"),
+        store: text("URL", "of gateways that share a database, as tenon gateway run has it"),
         expires: text("TIME", "how long it is good: 90d unless given, 12h, 30m, never"),
       },
       examples: {

@@ -3,8 +3,9 @@ import type * as run from "./run.js";
 import type * as server from "./server/gateway.js";
 
 export { AuditLog } from "./access/audit.js";
+export { type CodeStorage, PairingCodes, readCodeState } from "./access/pairing.js";
 export { SCOPES } from "./access/principal.js";
-export { type NewToken, type Tokens, tokensInFile } from "./access/tokens.js";
+export { type KeptToken, type NewToken, type TokenStorage, Tokens, tokensInFile } from "./access/tokens.js";
 export { GATEWAY_LIMITS } from "./limits.js";
 export { type NotifySettings, questionWords } from "./notify.js";
 export type {

@@ -40,6 +40,8 @@ export interface RunGatewayOptions {
   readonly roots?: readonly string[];
   /** Of this machine: two gateways with the same have the same files. */
   readonly host: string;
+  /** What the gateway is called, for people; as its machine unless given. */
+  readonly node?: string;
   readonly openRuntime: OpenRuntime;
   /** The files of the page. */
   readonly pageFolder?: string;
@@ -143,11 +145,10 @@ export class RunningGateway implements AsyncDisposable {
   }
 
   #connect(principal: Principal, connected: ClientStream, about: ConnectionAbout): void {
-    const { world, roots = [], host, onTraffic } = this.#options;
+    const { world, roots = [], host, node = host, onTraffic } = this.#options;
     const stream = onTraffic ? heardStream(connected, onTraffic, world.log) : connected;
     const { audit, clientKeys: keys, tokens, codes } = this.#access;
     const sessions = this.#sessions;
-    const node = host;
     contained(world.log, "connect a client", () => {
       const methods = new GatewayMethods({
         ...{ sessions, principal, audit, node, codes },

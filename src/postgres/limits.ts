@@ -11,4 +11,13 @@ export const POSTGRES_LIMITS = {
   statementMs: 30_000,
   /** For another node that brings the tables up to date; then this one gives up and says so. */
   migrateMs: 60_000,
+  /** Of a kept result, in one row: a range of it is read in one go. */
+  keptPartBytes: 1_048_576,
+  /** A result waits so long for a database that is away, and looks again every so often; then it is kept in memory. */
+  keptWaitMs: 5_000,
+  keptRetryMs: 200,
+  /** How often each node looks whether tokens changed: connections of a revoked one end within a second. */
+  tokenPollMs: 400,
+  /** Changes of tokens or codes that others made first, in a row. */
+  changeTries: 50,
 } as const;

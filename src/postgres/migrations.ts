@@ -62,6 +62,38 @@ export const MIGRATIONS: readonly Migration[] = [
         data bytea not null,
         primary key (session, name, part));`,
   },
+  {
+    name: "what accounts and nodes share",
+    sql: `
+      alter table tenon_kept alter column data set storage external;
+      create table tenon_setting (name text primary key, value text not null);
+      insert into tenon_setting (name, value) values ('token-changes', '0');
+      create table tenon_token (
+        id text primary key,
+        hash text not null unique,
+        name text not null,
+        account text not null,
+        scopes text[] not null,
+        is_device boolean not null,
+        parent text,
+        created_at timestamptz not null,
+        expires_at timestamptz,
+        last_used_at timestamptz,
+        revoked_at timestamptz);
+      create table tenon_approval (
+        account text not null,
+        id text not null,
+        kind text not null,
+        project text,
+        server text,
+        tool text,
+        program text,
+        definition_hash text,
+        command text,
+        decision text not null,
+        decided_at timestamptz not null default now(),
+        primary key (account, id));`,
+  },
 ];
 
 /** Which steps were applied. */

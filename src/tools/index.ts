@@ -39,7 +39,7 @@ export {
   type PolicyQuestion,
   type PolicyRule,
 } from "./policy/decide.js";
-export { DecisionFiles } from "./policy/decision-files.js";
+export { DecisionFiles, decisionText, readDecision } from "./policy/decision-files.js";
 export {
   compareTools,
   definitionData,
@@ -102,7 +102,7 @@ export {
 } from "./result/present.js";
 export { READ_RESOURCE, ResourceSource } from "./result/read-resource.js";
 export { resultTools } from "./result/read-result.js";
-export { type KeptResults, ResultStore, type ResultStoreOptions } from "./result/store.js";
+export { type ByteRange, type KeptResults, ResultStore, type ResultStoreOptions } from "./result/store.js";
 export type { Inserted } from "./result/substitute.js";
 export {
   type Approval,

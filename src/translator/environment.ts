@@ -19,7 +19,12 @@ const NAMES: ReadonlySet<string> = new Set(
 const PREFIXES = ["LC_", "XDG_", "TENON_", "ANTHROPIC_", "OPENAI_", "GEMINI_", "GOOGLE_GEMINI_"];
 
 /** For the gateway of another machine; and what names a terminal window or a log-in session differs with each editor. */
-const NEVER: ReadonlySet<string> = new Set(["TENON_GATEWAY_TOKEN", "XDG_SESSION_ID", "XDG_ACTIVATION_TOKEN"]);
+const NEVER: ReadonlySet<string> = new Set([
+  "TENON_GATEWAY_TOKEN",
+  "TENON_GATEWAY_STORE",
+  "XDG_SESSION_ID",
+  "XDG_ACTIVATION_TOKEN",
+]);
 
 /** `${NAME}`, `${env:NAME}`, `${NAME:-default}`, `{env:NAME}`, and names in lists such as those of `commands`. */
 const REFERENCE = /\$\{(?:env:)?([A-Za-z_]\w*)(?::-[^}]*)?\}|\{env:([A-Za-z_]\w*)\}|"([A-Za-z_]\w*)"/gu;

@@ -47,7 +47,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     packages: [ACP_SDK, "ws", "prom-client"],
   },
   // `pg` opens its own sockets.
-  postgres: { rooms: ["base", "session"], types: ["tools", "gateway"], packages: ["pg"] },
+  postgres: { rooms: ["base", "session", "tools", "gateway"], packages: ["pg"] },
   // `own-servers.ts`, which is loaded when an editor hands over a server, uses more than the rest.
   translator: { rooms: ["base", "config", "gateway", "acp", "mcp", "session"] },
   client: { rooms: ["base", "config", "gateway", "translator", "world"] },

@@ -524,6 +524,25 @@ export const GATEWAY_REQUIREMENTS = [
     id: "G732",
     text: "a wrong address, password, database or right, a read-only database and one without TLS each say what was tried and what to do, without the password",
   },
+  // G750 to G769: what gateways that share a database keep there.
+  {
+    id: "G750",
+    text: "tokens are in the database as hashes: one made or revoked at a node counts at every node within a second, and nothing changes while the database is away",
+  },
+  { id: "G751", text: "changes of tokens that several nodes make at once are all kept" },
+  {
+    id: "G752",
+    text: "a pairing code of one node is good at any other, once; wrong tries anywhere make it void; the database's clock counts",
+  },
+  { id: "G753", text: "the keys of clients are good at every node that shares the database" },
+  {
+    id: "G754",
+    text: "approvals are in the database by account, project, program, definition and command; other accounts and projects have none of them, and what cannot be read is reported",
+  },
+  {
+    id: "G755",
+    text: "kept results are in the database in parts of at most 1 MB, byte for byte, for the next owner too; an owner that was superseded keeps nothing more, and a database that is away for a moment costs nothing",
+  },
   // G820 to G839: several nodes under faults, and how they are run.
   {
     id: "G820",

@@ -6,7 +6,7 @@ import { fakeWorld } from "../../testing/index.js";
 import { GATEWAY_LIMITS } from "../limits.js";
 import { fileGatewayStore } from "../nodes/file-store.js";
 import { AuditLog } from "./audit.js";
-import { CodesInMemory } from "./pairing.js";
+import { codesInMemory, PairingCodes } from "./pairing.js";
 import { allowedDirectory, ClientKeys, denial, LOCAL_PRINCIPAL, type Principal, scopesOf } from "./principal.js";
 import { LiveTokens, tokensInFile } from "./tokens.js";
 
@@ -201,10 +201,11 @@ describe("devices", () => {
 
 describe("pairing codes", () => {
   const grant = { account: "me", scopes: ["read"] } as const;
+  const codesIn = (world: World) => new PairingCodes(world, codesInMemory(world));
 
   test("are good once, for five minutes", async () => {
     const world = fakeWorld();
-    const codes = new CodesInMemory(world);
+    const codes = codesIn(world);
     const [used, late] = [await codes.create(grant), await codes.create(grant)];
     expect(used).toMatch(/^[\w-]{22}$/u);
     expect(await codes.take(used)).toBe(grant);
@@ -214,7 +215,7 @@ describe("pairing codes", () => {
   });
 
   test("are void after five wrong ones, and new ones are good again", async () => {
-    const codes = new CodesInMemory(fakeWorld());
+    const codes = codesIn(fakeWorld());
     const code = await codes.create(grant);
     for (let count = 0; count < 5; count++) expect(await codes.take(`guess-${count}`)).toBe("unknown");
     expect(await codes.take(code)).toBe("void");
@@ -231,7 +232,7 @@ describe("pairing codes", () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
         const world = fakeWorld();
-        const codes = new CodesInMemory(world);
+        const codes = codesIn(world);
         const made: { readonly code: string; readonly atMs: number; isOpen: boolean }[] = [];
         let wrong = 0;
         const good = () => made.filter(({ isOpen, atMs }) => isOpen && world.monotonicMs() - atMs < 300_000);
@@ -262,7 +263,7 @@ describe("pairing codes", () => {
   });
 
   test("are bounded: the oldest gives way", async () => {
-    const codes = new CodesInMemory(fakeWorld());
+    const codes = codesIn(fakeWorld());
     const made: string[] = [];
     for (let count = 0; count <= GATEWAY_LIMITS.page.codes.max; count++) made.push(await codes.create(grant));
     expect(await codes.take(made[0] ?? "")).toBe("unknown");

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { TenonError } from "../../base/errors.js";
 import type { World } from "../../base/ports/world.js";
 import { FileSessionStore } from "../../session/index.js";
-import { CodesInMemory } from "../access/pairing.js";
+import { codesInMemory, PairingCodes } from "../access/pairing.js";
 import { OWN_ACCOUNT } from "../access/principal.js";
 import { tokensInFile } from "../access/tokens.js";
 import type { AccountStore, GatewayStore } from "./nodes.js";
@@ -19,7 +19,7 @@ export function fileGatewayStore(world: World, stateDir: string): GatewayStore {
     },
     clientSecret: () => readSecret(world, secret),
     tokens: tokensInFile(world, stateDir),
-    codes: new CodesInMemory(world),
+    codes: new PairingCodes(world, codesInMemory(world)),
     problem: () => (world.files.isFile(secret) ? undefined : "the state folder cannot be read"),
     [Symbol.asyncDispose]: async () => {},
   };

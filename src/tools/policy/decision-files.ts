@@ -55,8 +55,7 @@ export class DecisionFiles implements DecisionStore {
         hint: "Set HOME, or TENON_HOME, to a full path.",
       });
     }
-    const decidedAt = new Date(this.#world.now()).toISOString();
-    const text = JSON.stringify({ version: 2, decidedAt, decision: bounded(decision) });
+    const text = decisionText(decision, this.#world.now());
     await this.#world.files.writeAtomic(join(this.#folder, `${decisionId(decision)}.json`), `${text}\n`);
   }
 
@@ -85,7 +84,7 @@ export class DecisionFiles implements DecisionStore {
     const file = join(folder, name);
     const id = name.replace(/\.json$/u, "");
     try {
-      return keptOf(id, await readBounded(file, this.#world)) ?? { file, id, reason: "it is damaged" };
+      return readDecision(id, await readBounded(file, this.#world)) ?? { file, id, reason: "it is damaged" };
     } catch (error) {
       const isGone = (await this.#world.files.kindOf(file).catch(() => "other" as const)) === undefined;
       return isGone ? undefined : { file, id, reason: messageOf(error) };
@@ -151,7 +150,14 @@ function bounded(decision: Decision): Decision {
   return rest;
 }
 
-function keptOf(id: string, text: string): KeptDecision | undefined {
+/** As it is kept, in a file or a database. */
+export function decisionText(decision: Decision, decidedMs: number): string {
+  const decidedAt = new Date(decidedMs).toISOString();
+  return JSON.stringify({ version: 2, decidedAt, decision: bounded(decision) });
+}
+
+/** Undefined for a text that is damaged, or of another decision. */
+export function readDecision(id: string, text: string): KeptDecision | undefined {
   const parsed = parseObject(text);
   if (!parsed) return undefined;
   const { version, decidedAt, decision: written } = parsed;

@@ -1,6 +1,7 @@
 // `tenon gateway token`: the tokens of this user's gateway, whether it runs or not.
 
 import { defined } from "../../../base/json/defined.js";
+import type { World } from "../../../base/ports/world.js";
 import { tenonPaths } from "../../../config/index.js";
 import {
   AuditLog,
@@ -14,15 +15,31 @@ import {
 import { misused, type Run, refused, type Values } from "../../command.js";
 import { type CommandContext, report, tableLines } from "../../context.js";
 import { visibleLine } from "../../terminal/text.js";
+import { openTokens, storeAddress } from "./store.js";
 
-type TokenValues = Values<"json", "account" | "expires", "scopes">;
+type TokenValues = Values<"json", "account" | "expires" | "store", "scopes">;
 
 export const runToken: Run<TokenValues> = async ({ values, words: [action, name] }, context) => {
-  const { stateDir } = tenonPaths(context.world.env);
-  const file = tokensInFile(context.world, stateDir);
+  const { world } = context;
+  const url = storeAddress({ store: values.store }, context);
+  if (url === undefined)
+    return await changeTokens(tokensInFile(world, stateDirOf(world)), { action, name, values }, context);
+  await using store = await openTokens(world, url);
+  await changeTokens(store.tokens, { action, name, values }, context);
+};
+
+function stateDirOf({ env }: World): string {
+  return tenonPaths(env).stateDir;
+}
+
+async function changeTokens(
+  file: Tokens,
+  { action, name, values }: Record<"action" | "name", string | undefined> & { readonly values: TokenValues },
+  context: CommandContext,
+): Promise<void> {
   if (action === "list") return await listTokens(file, values.json, context);
   if (name === undefined) throw misused(`say which token: tenon gateway token ${action} NAME`);
-  await using audit = await AuditLog.open(context.world, stateDir);
+  await using audit = await AuditLog.open(context.world, stateDirOf(context.world));
   if (action === "revoke") {
     const revoked = await file.revoke(name);
     if (!revoked)
@@ -43,7 +60,7 @@ export const runToken: Run<TokenValues> = async ({ values, words: [action, name]
       "Put it into a file of mode 600: tenon acp --gateway URL --token-file FILE, tenon attach likewise.",
     ),
   ]);
-};
+}
 
 function newToken(name: string, { scopes, account, expires }: TokenValues): NewToken {
   return { name, ...defined({ account, scopes: scopes && readScopes(scopes), expiresInMs: readTime(expires) }) };

@@ -1,0 +1,39 @@
+// Where a gateway keeps what outlives it: in files, or in the database that `--store` or TENON_GATEWAY_STORE names.
+import type { World } from "../../../base/ports/world.js";
+import type { Tokens } from "../../../gateway/index.js";
+import { misused } from "../../command.js";
+import { type CommandContext, warn } from "../../context.js";
+
+const VARIABLE = "TENON_GATEWAY_STORE";
+
+/** Undefined: in files. A gateway of this machine alone has files whatever the variable says. */
+export function storeAddress(
+  { store, isLocal = false }: { readonly store: string | undefined; readonly isLocal?: boolean },
+  context: CommandContext,
+): string | undefined {
+  const variable = context.world.env[VARIABLE];
+  delete process.env[VARIABLE]; // no server and no command of a session gets to see it
+  if (isLocal && store !== undefined)
+    throw misused("--local and --idle-exit are for a gateway on files: leave --store out");
+  const url = store ?? (isLocal || variable === "" ? undefined : variable);
+  if (url === undefined) return undefined;
+  const given = store === undefined ? VARIABLE : "--store";
+  if (!/^postgres(?:ql)?:\/\//u.test(url)) throw misused(`${given} takes the address of a PostgreSQL: postgres://…`);
+  if (store !== undefined && hasPassword(url)) {
+    warn(
+      context,
+      `the password in --store is shown to everybody who may list processes: put the address into ${VARIABLE}, or the password into PGPASSWORD or ~/.pgpass`,
+    );
+  }
+  return url;
+}
+
+function hasPassword(url: string): boolean {
+  return /^[a-z]+:\/\/[^/@]*:[^@]*@/u.test(url) || /[?&]password=./u.test(url);
+}
+
+/** Without being a node. */
+export async function openTokens(world: World, url: string): Promise<{ readonly tokens: Tokens } & AsyncDisposable> {
+  const { openPostgresTokens } = await import("../../../postgres/index.js");
+  return await openPostgresTokens({ world, url });
+}
