@@ -2,6 +2,7 @@
 import { sleep } from "../base/async/deadline.js";
 import { TenonError } from "../base/errors.js";
 import type { World } from "../base/ports/world.js";
+import type { OwnedSession } from "../session/index.js";
 import type { ByteRange, KeptResults } from "../tools/index.js";
 import type { Database, Row } from "./database.js";
 import { POSTGRES_LIMITS } from "./limits.js";
@@ -10,12 +11,8 @@ export interface ResultsOptions {
   readonly database: Pick<Database, "query">;
   readonly world: Pick<World, "files" | "after" | "monotonicMs">;
   readonly account: string;
-  readonly id: string;
-  /** Of the owner: once another has the session, nothing more is written. */
-  readonly epoch: number;
-  /** Resolves once the session is in the database. */
-  readonly settled: Promise<void>;
-  readonly lost: AbortSignal;
+  /** Once another has the session, nothing more is written. */
+  readonly owned: Pick<OwnedSession, "id" | "epoch" | "settled" | "lost">;
 }
 
 const INDEX = "index";
@@ -36,7 +33,7 @@ export class PostgresResults implements KeptResults {
 
   constructor(options: ResultsOptions) {
     this.#options = options;
-    this.place = `tenon_kept of session ${options.id}`;
+    this.place = `tenon_kept of session ${options.owned.id}`;
   }
 
   async write(name: string, parts: Iterable<Uint8Array>): Promise<void> {
@@ -66,7 +63,7 @@ export class PostgresResults implements KeptResults {
   }
 
   async index(): Promise<readonly string[]> {
-    await this.#options.settled;
+    await this.#options.owned.settled;
     const rows = await this.#query(
       `select part, convert_from(data, 'UTF8') as line from tenon_kept where ${NAMED} order by part`,
       [INDEX],
@@ -98,14 +95,15 @@ export class PostgresResults implements KeptResults {
   }
 
   async #insert(values: readonly unknown[]): Promise<void> {
-    const { id, epoch } = this.#options;
+    const { id, epoch } = this.#options.owned;
     const rows = await this.#query(INSERT, [...values, epoch]);
     if (rows.length === 0) throw new TenonError("session.superseded", `session "${id}" is another node's now`);
   }
 
   /** `values`: from $3 on. */
   async #query(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
-    const { database, world, account, id, lost } = this.#options;
+    const { database, world, account, owned } = this.#options;
+    const { id, lost } = owned;
     const untilMs = world.monotonicMs() + POSTGRES_LIMITS.keptWaitMs;
     for (;;) {
       try {

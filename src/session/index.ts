@@ -44,7 +44,7 @@ export { SingleServer, type SingleServerOptions } from "./servers/servers.js";
 export { type PromptResult, Session } from "./session.js";
 export { isLooser, SETTINGS, type SettingName, type SettingsView } from "./settings.js";
 export { FileSessionStore, givenTitle, journalStart } from "./store/file-store.js";
-export type { ListRequest, SessionPage, SessionStore, SessionSummary } from "./store/session-store.js";
+export type { ListRequest, OwnedSession, SessionPage, SessionStore, SessionSummary } from "./store/session-store.js";
 export type { SetToolsAnswer, SetToolsMode, SetToolsRequest } from "./tools/extra-tools.js";
 export { configuredEmbedder, MeaningSearch } from "./tools/meaning.js";
 export { programOf, type ToolControls } from "./tools/tools.js";

@@ -13,6 +13,7 @@ import { POSTGRES_LIMITS } from "../../src/postgres/limits.js";
 import { migrate } from "../../src/postgres/migrations.js";
 import { clientSecret, codesInDatabase } from "../../src/postgres/settings.js";
 import { PostgresTokens } from "../../src/postgres/tokens.js";
+import { sessionId } from "../../src/session/store/file-store.js";
 import { type Decision, decisionId } from "../../src/tools/index.js";
 import { ResultStore } from "../../src/tools/result/store.js";
 import { nodeWorld } from "../../src/world/index.js";
@@ -194,8 +195,9 @@ scenario(
       using folder = new TemporaryFolder();
       await postgres.get().query(SESSION, url);
       const lost = new AbortController();
-      const about = { world, account: "me", id: "s", settled: Promise.resolve(), lost: lost.signal };
-      const first = new ResultStore({ world, kept: new PostgresResults({ ...about, database: one, epoch: 1 }) });
+      const about = { world, account: "me" };
+      const owned = (epoch: number) => ({ id: sessionId("s"), epoch, settled: Promise.resolve(), lost: lost.signal });
+      const first = new ResultStore({ world, kept: new PostgresResults({ ...about, database: one, owned: owned(1) }) });
       const texts = ["", "x", "é".repeat(MB / 2), `${"a".repeat(MB - 1)}é${"b".repeat(MB)}`];
       const origin = { origin: "server / tool" };
       for (const text of texts) expect(await first.keepText([text], origin)).toMatchObject({ ok: true });
@@ -215,7 +217,10 @@ scenario(
         .get()
         .query("select max(length(data)) as max, count(*)::int as n from tenon_kept", url);
       expect(sizes).toEqual([{ max: MB, n: 5 + 0 + 1 + 1 + 3 + 3 }]);
-      await using second = new ResultStore({ world, kept: new PostgresResults({ ...about, database: two, epoch: 2 }) });
+      await using second = new ResultStore({
+        world,
+        kept: new PostgresResults({ ...about, database: two, owned: owned(2) }),
+      });
       await one.query("update tenon_session set epoch = 2");
       for (const store of [first, second]) {
         expect((await store.list()).map(({ handle }) => handle)).toEqual(["r1", "r2", "r3", "r4", "r5"]);
@@ -230,7 +235,10 @@ scenario(
       expect(await second.keepText(["of its owner"], origin)).toMatchObject({ result: { handle: "r6" } });
       const own = await second.read("r6", { start: 0, length: 100 });
       expect(Buffer.from(own).toString()).toBe("of its owner");
-      await using third = new ResultStore({ world, kept: new PostgresResults({ ...about, database: one, epoch: 2 }) });
+      await using third = new ResultStore({
+        world,
+        kept: new PostgresResults({ ...about, database: one, owned: owned(2) }),
+      });
       expect(Buffer.from(await third.read("r6", { start: 0, length: 9 })).toString()).toBe("of its ow");
       await first[Symbol.asyncDispose]();
     }),
@@ -244,8 +252,9 @@ scenario(
     twoNodes(async (one, _two, url) => {
       await postgres.get().query(SESSION, url);
       const lost = new AbortController();
-      const about = { world, account: "me", id: "s", settled: Promise.resolve(), lost: lost.signal };
-      const kept = new PostgresResults({ ...about, database: one, epoch: 1 });
+      const about = { world, account: "me" };
+      const owned = (epoch: number) => ({ id: sessionId("s"), epoch, settled: Promise.resolve(), lost: lost.signal });
+      const kept = new PostgresResults({ ...about, database: one, owned: owned(1) });
       await using store = new ResultStore({ world, kept });
       await store.list();
       await postgres.get().halt("immediate");
