@@ -7,6 +7,7 @@ import type {
   ListRequest,
   LoadedSession,
   NewSession,
+  NoticeLevel,
   Session,
   SessionHost,
   SessionPage,
@@ -69,6 +70,8 @@ export interface SharedAccess {
   introduce(params: unknown): SharedIntroduction;
   /** `_meta.tenon` of a session in a listing. */
   listed(id: string): object;
+  /** The client is connected; `tell` shows a notice in every session it has open, before records that are not durable yet. */
+  connected(tell: TellAll): void;
   /** The connection is over, and all of its sessions were left. */
   closed(): void;
   /** Requests of its own, by method. */
@@ -77,6 +80,8 @@ export interface SharedAccess {
 
 /** `signal`: the client takes its request back, or is gone. */
 export type OwnMethod = (params: JsonObject, notify: Notify, signal: AbortSignal) => object | Promise<object>;
+
+export type TellAll = (level: NoticeLevel, text: string) => void;
 
 /** Sends a notification to the client. */
 export type Notify = (method: string, params: object) => void;

@@ -9,6 +9,7 @@ export {
   type SessionAccess,
   type SessionHandle,
   type SharedAccess,
+  type TellAll,
 } from "./access.js";
 export type { AgentOptions, PromisedSession } from "./agent.js";
 export { abilitiesOf, type SetupCommand } from "./capabilities.js";

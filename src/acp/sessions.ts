@@ -9,6 +9,7 @@ import type { JsonObject } from "../base/json/json.js";
 import type { ContentBlock } from "../base/text/content.js";
 import {
   type GivenServers,
+  type NoticeLevel,
   type PromptResult,
   SETTINGS,
   type ServerStatus,
@@ -81,6 +82,9 @@ export class OpenSessions {
 
   connected(connection: acp.AgentConnection): void {
     this.#connection = connection;
+    this.#access.shared?.connected((level, text) => {
+      for (const id of this.#relays.keys()) this.#tell(id, level, text);
+    });
     this.#scope.run("leave with the connection", async () => {
       await connection.closed.catch(() => undefined);
       this.#isOver = true;
@@ -323,8 +327,12 @@ export class OpenSessions {
     const { log } = this.#access.world;
     log.error("acp.log_lost", { session: id, error: messageOf(error) });
     const text = `Updates of this session cannot be read any more: ${messageOf(error)}. Load the session again.`;
-    for (const update of toUpdates({ kind: "notice", level: "error", text }, this.abilities.value ?? abilitiesOf())) {
-      handled(Promise.resolve(this.#send(id, update)), log, "tell of a lost log");
+    this.#tell(id, "error", text);
+  }
+
+  #tell(id: string, level: NoticeLevel, text: string): void {
+    for (const update of toUpdates({ kind: "notice", level, text }, this.abilities.value ?? abilitiesOf())) {
+      handled(Promise.resolve(this.#send(id, update)), this.#access.world.log, "tell of a problem");
     }
   }
 

@@ -84,6 +84,11 @@ export const GATEWAY_LIMITS = {
     codes: { goodMs: 300_000, tries: 5, max: 32, rememberMs: 3_600_000 },
     inspectMs: 43_200_000,
   },
+  /**
+   * Several nodes: sessions that are looked at and opened at once after their node is gone; attempts to open one, a third of the lease
+   * apart; for the word to the others that this node drains; and how long the database may be away before clients are told.
+   */
+  nodes: { leftAtOnce: 1_000, openedAtOnce: 8, openAttempts: 5, announceMs: 1_000, tellAwayMs: 2_000 },
   /** For messages under way when the gateway closes. */
   closeMs: 1_000,
   /**

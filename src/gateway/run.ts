@@ -11,7 +11,8 @@ import type { AskedQuestion } from "../session/index.js";
 import { OWN_ACCOUNT, type Principal } from "./access/principal.js";
 import { GATEWAY_LIMITS } from "./limits.js";
 import { fileGatewayStore } from "./nodes/file-store.js";
-import type { GatewayStore } from "./nodes/nodes.js";
+import type { GatewayStore, Nodes } from "./nodes/nodes.js";
+import { Takeover, tellWhileAway } from "./nodes/takeover.js";
 import { Notifier, type NotifierOptions } from "./notify.js";
 import type { ConnectedClient, OpenQuestion } from "./protocol.js";
 import type { ClientStream, ConnectionAbout } from "./server/client-stream.js";
@@ -76,6 +77,8 @@ export class RunningGateway implements AsyncDisposable {
   readonly #notifier: Notifier | undefined;
   readonly #clients = new Map<ClientAccess, ConnectedAs>();
   #server: Gateway | undefined;
+  #takeover: Takeover | undefined;
+  #away: Disposable | undefined;
   /** Where no address was given, and a browser of this machine is to be let in. */
   #listening: Promise<void> | undefined;
 
@@ -116,8 +119,8 @@ export class RunningGateway implements AsyncDisposable {
       await gateway[Symbol.asyncDispose]();
       throw error;
     }
-    const accounts = (await access.tokens.kept.list()).map(({ account }) => account);
-    gateway.#sessions.continueOpenTurns(accounts);
+    if (store.nodes) gateway.#join(store.nodes);
+    else gateway.#sessions.continueOpenTurns((await access.tokens.kept.list()).map(({ account }) => account));
     return gateway;
   }
 
@@ -133,15 +136,32 @@ export class RunningGateway implements AsyncDisposable {
   /** No prompt and no connection is taken any more; turns get this long, and the next gateway goes on with the rest. */
   async drain(graceMs: number = GATEWAY_LIMITS.sessions.drainMs): Promise<void> {
     this.#server?.drain();
-    await this.#sessions.drain(graceMs);
+    // Those that it opens now find that they may not go on.
+    await Promise.all([this.#takeover?.[Symbol.asyncDispose](), this.#sessions.drain(graceMs)]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#away?.[Symbol.dispose]();
+    await this.#takeover?.[Symbol.asyncDispose]();
     await this.#server?.[Symbol.asyncDispose]();
     await this.#notifier?.[Symbol.asyncDispose]();
     await this.#sessions[Symbol.asyncDispose]();
     await this.#access[Symbol.asyncDispose]();
     await this.#store[Symbol.asyncDispose]();
+  }
+
+  /** One of several nodes. */
+  #join(nodes: Nodes): void {
+    const { world, roots = [] } = this.#options;
+    const sessions = this.#sessions;
+    this.#takeover = new Takeover({
+      ...{ world, nodes, roots },
+      hasRoom: (account) => sessions.hasRoom(account),
+      open: (session) => sessions.takeUp(session),
+    });
+    this.#away = tellWhileAway(world, nodes, (level, text) => {
+      for (const client of this.#clients.keys()) client.tell(level, text);
+    });
   }
 
   #connect(principal: Principal, connected: ClientStream, about: ConnectionAbout): void {
@@ -234,6 +254,8 @@ export class RunningGateway implements AsyncDisposable {
     const questions = open.flatMap((session) => session.questions.open);
     const oldest = Math.min(...questions.map(({ askedMs }) => askedMs));
     const { turns, records } = this.#sessions.totals;
+    const { nodes } = this.#store;
+    const node = nodes && { ...nodes.figures(), takeovers: this.#takeover?.count ?? 0 };
     return {
       sessions: countByState(open),
       clients: open.reduce((sum, session) => sum + session.view().clients.length, 0),
@@ -241,6 +263,7 @@ export class RunningGateway implements AsyncDisposable {
       oldestQuestionMs: Number.isFinite(oldest) ? this.#options.world.now() - oldest : 0,
       turns,
       records,
+      ...defined({ node }),
     };
   }
 }

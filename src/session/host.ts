@@ -270,10 +270,13 @@ function loadedFrom(read: History, acquired: AcquiredSession, isContinued: boole
 }
 
 /** A turn that was copied is the original's to go on with. */
-function planOf({ restored }: History, { forkedFrom, createdMs = 0 }: AcquiredSession): Continuation | undefined {
+function planOf(
+  { restored }: History,
+  { forkedFrom, createdMs = 0, tries }: AcquiredSession,
+): Continuation | undefined {
   const { openTurn, messages } = restored;
   const isCopied = forkedFrom !== undefined && (openTurn?.beganMs ?? 0) <= createdMs;
-  return openTurn && !isCopied ? continuationOf(openTurn, messages) : undefined;
+  return openTurn && !isCopied ? continuationOf(openTurn, messages, tries) : undefined;
 }
 
 function aboutOf({ cwd, additionalDirectories = [], label }: NewSession, id: SessionId): SessionAbout {

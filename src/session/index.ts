@@ -5,7 +5,7 @@ export { remoteProblem } from "../config/index.js";
 export type { AttachedClient, Attachment, ClientRole, JoinRequest } from "./clients/clients.js";
 export type { AskedQuestion, QuestionChange } from "./clients/questions.js";
 export type { PromptAbout } from "./conversation/turns.js";
-export type { ServerStatus, SessionEvent, SessionInfo, SessionView } from "./events.js";
+export type { NoticeLevel, ServerStatus, SessionEvent, SessionInfo, SessionView } from "./events.js";
 export { type LoadedSession, SessionHost, type StoredRequest } from "./host.js";
 export { History } from "./journal/history.js";
 export type { StoredRecord } from "./journal/read-journal.js";

@@ -37,6 +37,7 @@ import { GitWatch } from "./servers/git-watch.js";
 import { samplingPeer } from "./servers/sampling.js";
 import { SessionServers, type SessionServersOptions } from "./servers/servers.js";
 import { SessionSettings, type SettingName, type SettingsView } from "./settings.js";
+import type { OwnedSession } from "./store/session-store.js";
 import type { SetToolsAnswer, SetToolsRequest } from "./tools/extra-tools.js";
 import { SessionTools, type ToolControls } from "./tools/tools.js";
 
@@ -235,6 +236,11 @@ export class Session implements AsyncDisposable {
     return this.#closing !== undefined;
   }
 
+  /** By which this process owns it, and until when. */
+  get owned(): Pick<OwnedSession, "epoch" | "lost"> {
+    return this.#options.owned;
+  }
+
   /** From now on `ports` answers the session's questions, in the place of those attached before. Returns the way back. */
   attach(ports: SessionPorts): () => void {
     const attachment = this.#clients.attach(ports);
@@ -338,24 +344,27 @@ export class Session implements AsyncDisposable {
   }
 
   /**
-   * Closes the session, but leaves its running turn to the next owner: no further call is sent, those under way get
-   * `graceMs`, and the turn is not ended. Its prompt rejects with `session.closed`, and nothing more is told of it.
+   * Closes the session, but leaves its running turn to the next owner: no further call is sent, those under way get `graceMs`, and
+   * the turn is not ended. Its prompt rejects with `session.closed`. With `onReleased` the next owner may have the session before
+   * its servers have ended here, and that is called then.
    */
-  async drain(graceMs: number, grace?: EndGrace): Promise<void> {
+  async drain(graceMs: number, onReleased?: () => void): Promise<void> {
     const isLeft = () => this.#turns.isCancelled === false && !this.#answering.isCommand && !this.#closing;
     this.#turns.hold();
     if (isLeft()) {
       using patience = this.#options.world.deadline(graceMs);
       await this.#conversation.quiet(patience.signal);
     }
-    if (isLeft()) {
-      this.#isDrained = true;
-      this.#journal.append({ kind: "drained", turn: this.turnCount });
+    this.#isDrained = isLeft();
+    if (this.#isDrained) this.#journal.append({ kind: "drained", turn: this.turnCount });
+    if (this.#isDrained || (onReleased && !this.#turns.running && !this.#closing)) {
       this.#journal.seal();
       this.#events.close();
-      await this.#journal.durable();
+      await this.#journal.durable()?.catch(() => undefined); // another has it: nothing is left to be released
+      if (onReleased) await this.#options.owned.release();
+      onReleased?.();
     }
-    await this.close(grace);
+    await this.close();
   }
 
   /** What a prompt comes to, unless its turn was left to another process. */

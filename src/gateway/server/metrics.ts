@@ -2,6 +2,7 @@
 import { Counter, Gauge, Registry } from "prom-client";
 import type { World } from "../../base/ports/world.js";
 import type { RefusalReason } from "../access/guard.js";
+import type { NodeFigures } from "../nodes/nodes.js";
 import type { GatewayStatus } from "../protocol.js";
 
 /** What the sessions of a gateway count; asked for with each look at the page. */
@@ -13,6 +14,8 @@ export interface GatewayFigures {
   /** Since the start. */
   readonly turns: number;
   readonly records: number;
+  /** Of one among several nodes. */
+  readonly node?: NodeFigures & { readonly takeovers: number };
 }
 
 export type RequestOutcome = "taken" | "denied" | "limited" | "malformed";
@@ -52,6 +55,22 @@ export class GatewayMetrics {
     gauge("question_age_seconds", "Age of the oldest of them.", () => figures().oldestQuestionMs / 1_000);
     gauge("turns_total", "Turns since the start.", () => figures().turns);
     gauge("records_total", "Records appended since the start.", () => figures().records);
+    if (!figures().node) return;
+    const ofNode = (name: string, help: string, read: (node: NonNullable<GatewayFigures["node"]>) => number) =>
+      gauge(name, help, () => {
+        const { node } = figures();
+        return node ? read(node) : 0;
+      });
+    ofNode("takeovers_total", "Sessions taken from nodes that were gone.", ({ takeovers }) => takeovers);
+    ofNode(
+      "refused_appends_total",
+      "Appends refused because another node owns the session.",
+      (node) => node.refusedAppends,
+    );
+    ofNode("append_batches_total", "Statements that appended records.", ({ appendBatches }) => appendBatches);
+    ofNode("append_seconds_total", "How long these took together.", ({ appendMs }) => appendMs / 1_000);
+    ofNode("lease_seconds_left", "Of this node's lease; 0 without one.", ({ leaseLeftMs = 0 }) => leaseLeftMs / 1_000);
+    ofNode("inbox_depth", "Messages to and from other nodes that wait.", ({ inboxDepth }) => inboxDepth);
   }
 
   refused(reason: RefusalReason): void {

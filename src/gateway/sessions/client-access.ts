@@ -5,6 +5,7 @@ import {
   type SessionAccess,
   type SessionHandle,
   type SharedAccess,
+  type TellAll,
   tenonMeta,
 } from "../../acp/index.js";
 import { TenonError } from "../../base/errors.js";
@@ -56,6 +57,7 @@ export class ClientAccess implements SessionAccess {
   readonly #disconnected: () => void;
   #client: JoinedClient;
   #env: World["env"] | undefined;
+  #tell: TellAll = () => {};
 
   constructor(options: ClientAccessOptions) {
     const { sessions, principal, keys } = options;
@@ -71,6 +73,9 @@ export class ClientAccess implements SessionAccess {
       client: () => this.#client.client,
       introduce: (params) => this.#introduce(params),
       listed: (id) => this.#listed(id),
+      connected: (tell) => {
+        this.#tell = tell;
+      },
       closed: () => {
         options.methods.close();
         this.#disconnected();
@@ -86,6 +91,11 @@ export class ClientAccess implements SessionAccess {
 
   get account(): string {
     return this.#options.principal.account;
+  }
+
+  /** In every session that it has open. */
+  tell(...notice: Parameters<TellAll>): void {
+    this.#tell(...notice);
   }
 
   /** With `attach`, or an id that this client has used before, the session that is there already. */
@@ -195,7 +205,8 @@ export class ClientAccess implements SessionAccess {
   }
 
   #introduce(params: unknown): { readonly meta: InitializeAnswerMeta; readonly capability: GatewayCapability } {
-    const { principal, node, host } = this.#options;
+    const { principal, node, host, sessions } = this.#options;
+    sessions.assertUsable();
     const given = tenonMeta(params);
     const client = isJsonObject(given["client"]) ? given["client"] : {};
     const { id, key } = this.#identify(client);

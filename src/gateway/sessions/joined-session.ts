@@ -15,8 +15,8 @@ import {
   remoteProblem,
   type SenderRights,
 } from "../../session/index.js";
+import { unanswered } from "./ending.js";
 import type { Member, OpenSession, SharedSessions } from "./shared-sessions.js";
-import { unanswered } from "./shared-sessions.js";
 
 /** As the gateway knows a client. */
 export interface JoinedClient extends ClientName {
@@ -168,15 +168,22 @@ export class JoinedSession implements SessionHandle, Member {
   /** The turn goes on when the client is gone, and in the next gateway when this one stops: then it is answered there. */
   async prompt(...[content, signal, about]: Parameters<Handle<"prompt">>): ReturnType<Handle<"prompt">> {
     this.#mustControl("send prompts");
-    if (this.#sessions.isDraining) return await unanswered();
     const { client, name, may } = this.#by;
+    const { promptId } = about ?? {};
+    const by = { ...defined({ promptId }), by: { client, name }, may };
+    return await this.#unlessLeft(() => this.open.session.prompt(content, signal, by));
+  }
+
+  /** What is left to the next owner of the session is answered there: the connection ends, and the client asks again. */
+  async #unlessLeft<T>(run: () => Promise<T>): Promise<T> {
+    if (this.#sessions.isDraining) return await unanswered();
+    const isLost = () => this.open.session.owned.lost.aborted;
     try {
-      const { promptId } = about ?? {};
-      return await this.open.session.prompt(content, signal, { ...defined({ promptId }), by: { client, name }, may });
+      const answer = await run();
+      return isLost() ? await unanswered() : answer;
     } catch (error) {
-      if (this.#sessions.isDraining && error instanceof TenonError && error.code === "session.closed") {
-        return await unanswered();
-      }
+      const isClosed = error instanceof TenonError && error.code === "session.closed";
+      if (isLost() || (this.#sessions.isDraining && isClosed)) return await unanswered();
       throw error;
     }
   }
@@ -209,9 +216,8 @@ export class JoinedSession implements SessionHandle, Member {
   /** In the name of this client, whatever is given; goes on when the client is gone. */
   async callTool(...[call, signal]: Parameters<Handle<"callTool">>): ReturnType<Handle<"callTool">> {
     this.#mustControl("call tools");
-    if (this.#sessions.isDraining) return await unanswered();
     const { client, name, may } = this.#by;
-    return await this.open.session.callTool(call, signal, { by: { client, name }, may });
+    return await this.#unlessLeft(() => this.open.session.callTool(call, signal, { by: { client, name }, may }));
   }
 
   async setServers(given: Parameters<Handle<"setServers">>[0]): Promise<void> {

@@ -1,7 +1,7 @@
 // The sessions of a gateway: opened for the first client that comes, shared by all of them, and put to rest when nobody needs them.
 import { Cell } from "../../base/async/cell.js";
 import { abortListeners, contained, handled, Scope } from "../../base/async/scope.js";
-import { TenonError } from "../../base/errors.js";
+import { messageOf, TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import type { Timer, World } from "../../base/ports/world.js";
 import {
@@ -17,9 +17,11 @@ import type { AuditLog } from "../access/audit.js";
 import { OWN_ACCOUNT } from "../access/principal.js";
 import { GATEWAY_LIMITS } from "../limits.js";
 import { accountFolder } from "../nodes/file-store.js";
-import type { GatewayStore } from "../nodes/nodes.js";
+import type { GatewayStore, LeftSession } from "../nodes/nodes.js";
 import type { WireSessionState } from "../protocol.js";
 import { BroughtServers } from "./brought-servers.js";
+import { announceDrain, drainWithin, endSession, unanswered } from "./ending.js";
+import { Labels } from "./labels.js";
 import { begunWith, LeftTurns, lacksEnvironment } from "./left-turns.js";
 import { type OpenRuntime, type RuntimePlace, Runtimes, type UsedRuntime } from "./runtimes.js";
 
@@ -98,8 +100,7 @@ interface Account {
   readonly store: SessionStore;
   readonly open: Map<string, OpenSession>;
   readonly opening: Map<string, Promise<OpenSession>>;
-  /** By label, the session that was begun with it last; the latest last. */
-  readonly labels: Map<string, string>;
+  readonly labels: Labels;
 }
 
 export class SharedSessions implements AsyncDisposable {
@@ -110,7 +111,6 @@ export class SharedSessions implements AsyncDisposable {
   readonly #runtimes: Runtimes;
   readonly #scope: Scope;
   readonly #accounts = new Map<string, Account>();
-  readonly #lines = new Map<string, Promise<unknown>>();
   readonly #watchers = new Set<(change: SessionChange) => void>();
   /** Sessions with a turn that runs or waits. */
   readonly #busy = new Set<OpenSession>();
@@ -167,31 +167,13 @@ export class SharedSessions implements AsyncDisposable {
 
   /** The one that was begun last with this label, if it is still there. */
   async labelled(name: string, label: string): Promise<string | undefined> {
-    const account = this.#account(name);
-    const known = account.labels.get(label);
-    if (known !== undefined && (account.open.has(known) || (await account.store.has(known)))) return known;
-    const { sessions } = await account.store.list({ label, pageSize: GATEWAY_LIMITS.sessions.labels });
-    // Their ids begin with the time.
-    const id = sessions.map((one): string => one.id).reduce((last, one) => (one > last ? one : last), "");
-    if (id === "") return undefined;
-    noteLabel(account, label, id);
-    return id;
+    const { labels, open } = this.#account(name);
+    return await labels.find(label, (id) => open.has(id));
   }
 
-  /** One after the other for each account and label: two clients that want the same label at once get one session. */
-  async inLine<T>(account: string, label: string, work: () => Promise<T>): Promise<T> {
-    const key = JSON.stringify([account, label]);
-    const before = this.#lines.get(key);
-    const mine = (async () => {
-      await before?.catch(() => undefined);
-      return await work();
-    })();
-    this.#lines.set(key, mine);
-    try {
-      return await mine;
-    } finally {
-      if (this.#lines.get(key) === mine) this.#lines.delete(key);
-    }
+  /** One after the other for each account and label. */
+  async inLine<T>(name: string, label: string, work: () => Promise<T>): Promise<T> {
+    return await this.#account(name).labels.inLine(label, work);
   }
 
   /** Sessions that are not in memory, whose turn waits for a client with an environment. */
@@ -242,7 +224,7 @@ export class SharedSessions implements AsyncDisposable {
   async #create(account: Account, request: NewSession, opener: OpenFor): Promise<OpenSession> {
     const create: MakeSession = async (host, about) => {
       const session = host.createSession({ ...request, ...about });
-      if (request.label !== undefined) noteLabel(account, request.label, session.id);
+      if (request.label !== undefined) account.labels.note(request.label, session.id);
       return session;
     };
     return await this.#open(account, { request, opener, createdBy: opener.client }, create);
@@ -383,15 +365,44 @@ export class SharedSessions implements AsyncDisposable {
     this.#checkRest(open);
   }
 
+  /** Throws `store.unavailable` while this node has no lease: it may own no session then. */
+  assertUsable(): void {
+    const { nodes } = this.#options.store;
+    if (!nodes || nodes.self.value !== undefined) return;
+    const reason = nodes.problem.value ?? "it is being registered there again";
+    throw new TenonError("store.unavailable", `this node of the gateway has no lease in the database: ${reason}`, {
+      hint: "Connect to another node, or wait: it goes on by itself once the database can be reached.",
+    });
+  }
+
+  /** Whether one more session of the account may be opened. */
+  hasRoom(account: string): boolean {
+    return this.#fullness(this.#account(account)) === undefined;
+  }
+
+  /** Goes on with a turn that another node left, which this node owns now. */
+  async takeUp({ account, ...request }: LeftSession): Promise<void> {
+    const open = await this.#join(request, { account });
+    const { epoch } = open.session.owned;
+    this.world.log.info("session.taken_over", { session: open.id, account, epoch });
+    // A client that came at the same moment may have opened it, and left the turn as it is.
+    if (open.session.unfinished) this.#left.goOn(open);
+  }
+
   continueOpenTurns(accounts: readonly string[]): void {
     for (const account of new Set([OWN_ACCOUNT, ...accounts])) {
       this.#scope.run(`continue turns of ${account}`, (signal) => this.#left.continue(account, signal));
     }
   }
 
-  /** No prompt is taken any more; turns that run get this long, and those that do not end are left to the next gateway. */
+  /**
+   * No prompt is taken any more; turns that run get this long, and those that do not end are left to the next gateway. Where there
+   * are other nodes they are handed over at once.
+   */
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true;
+    const { nodes } = this.#options.store;
+    if (nodes) await announceDrain(this.world, nodes);
     using deadline = this.world.deadline(graceMs);
     using patience = this.world.deadline(graceMs + GATEWAY_LIMITS.sessions.drainCallsMs);
     const late = new Promise<void>((resolve) => abortListeners(patience.signal).add(() => resolve()));
@@ -401,12 +412,17 @@ export class SharedSessions implements AsyncDisposable {
       if (open.length === 0 && (opening.length === 0 || patience.signal.aborted)) return;
       // Those that are being opened find that they may not go on.
       const opened = Promise.race([Promise.allSettled(opening), late]);
-      await Promise.all([opened, ...open.map((one) => this.#drainOne(one, deadline.signal))]);
+      const drained = open.map(async (one) => {
+        if (!nodes) await drainWithin(one.session, deadline.signal);
+        await this.#close(one);
+      });
+      await Promise.all([opened, ...drained]);
     }
   }
 
   #mustStay(): void {
     if (this.#isDraining) throw new TenonError("session.closed", "the gateway stops");
+    this.assertUsable();
   }
 
   /** What is begun while the gateway stops is not answered: its connection ends, and the client asks the next one. */
@@ -418,21 +434,6 @@ export class SharedSessions implements AsyncDisposable {
       if (this.#isDraining) return await unanswered();
       throw error;
     }
-  }
-
-  async #drainOne(open: OpenSession, signal: AbortSignal): Promise<void> {
-    const { session } = open;
-    // A turn that waits for a person may wait for hours: the question is asked again by the next gateway.
-    await new Promise<void>((resolve) => {
-      const check = () => {
-        if (session.state !== "running" || signal.aborted) resolve();
-      };
-      session.onInfo(check);
-      abortListeners(signal).add(check);
-      check();
-    });
-    await session.drain(GATEWAY_LIMITS.sessions.drainCallsMs);
-    await this.#close(open);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -447,21 +448,25 @@ export class SharedSessions implements AsyncDisposable {
     if (known) return known;
     const stateDir = accountFolder(this.#options.stateDir, name);
     const kept = this.#options.store.account(name);
-    const open = { open: new Map(), opening: new Map(), labels: new Map() };
-    const account: Account = { name, place: { stateDir, kept }, store: kept.sessions, ...open };
+    const { sessions: store } = kept;
+    const open = { open: new Map(), opening: new Map(), labels: new Labels(store) };
+    const account: Account = { name, place: { stateDir, kept }, store, ...open };
     this.#accounts.set(name, account);
     return account;
   }
 
   #assertRoom(account: Account): void {
-    const { perAccount, inAll } = GATEWAY_LIMITS.sessions;
-    const count = account.open.size + account.opening.size;
-    const isFull = count >= perAccount || this.open().length >= inAll;
-    if (!isFull) return;
-    const words = count >= perAccount ? `${perAccount} sessions of this account` : `${inAll} sessions`;
+    const words = this.#fullness(account);
+    if (words === undefined) return;
     throw new TenonError("access.limited", `${words} are open, which is the most there may be`, {
       hint: "Close clients: a session that nobody uses is put to rest after 10 minutes. Or delete sessions.",
     });
+  }
+
+  #fullness(account: Account): string | undefined {
+    const { perAccount, inAll } = GATEWAY_LIMITS.sessions;
+    if (account.open.size + account.opening.size >= perAccount) return `${perAccount} sessions of this account`;
+    return this.open().length >= inAll ? `${inAll} sessions` : undefined;
   }
 
   #add(
@@ -491,14 +496,26 @@ export class SharedSessions implements AsyncDisposable {
       this.#checkRest(open);
       this.#changed({ account: account.name, id, session, info, ...defined({ title: open.title }) });
     });
+    const { epoch, lost } = session.owned;
+    abortListeners(lost).add(() => {
+      this.world.log.warn("session.superseded", {
+        session: id,
+        account: account.name,
+        epoch,
+        error: messageOf(lost.reason),
+      });
+      handled(this.#close(open), this.world.log, "close a session that another node has");
+    });
     this.#checkRest(open);
     return open;
   }
 
   /** An idle session without clients rests after a while: its servers are ended, and its lock is free for others. */
   #checkRest(open: OpenSession): void {
-    const isQuiet = open.session.state === "idle" || open.session.unfinished !== undefined;
-    const mayRest = open.members.size === 0 && isQuiet && !open.closing;
+    const isLeft = open.session.unfinished !== undefined;
+    const isQuiet = open.session.state === "idle" || isLeft;
+    // Other nodes would take an open turn at once, and lack the same.
+    const mayRest = open.members.size === 0 && isQuiet && !open.closing && !(isLeft && this.#options.store.nodes);
     if (!mayRest) {
       open.rest?.clear();
       delete open.rest;
@@ -523,8 +540,11 @@ export class SharedSessions implements AsyncDisposable {
     const isLeft = open.session.unfinished !== undefined;
     if (isLeft) this.#left.hold(open.account, open.id);
     try {
-      // What runs while the gateway stops is left to the next one, and what has not gone on here to whoever opens it.
-      await (this.#isDraining || isLeft ? open.session.drain(0) : open.session.close());
+      await endSession(open, {
+        world: this.world,
+        nodes: this.#options.store.nodes,
+        mayGoOn: this.#isDraining || isLeft,
+      });
     } finally {
       this.#past = added(this.#past, progressOf(open));
       this.#account(open.account).open.delete(open.id);
@@ -545,24 +565,12 @@ export class SharedSessions implements AsyncDisposable {
   }
 }
 
-function noteLabel({ labels }: Account, label: string, id: string): void {
-  labels.delete(label);
-  labels.set(label, id);
-  const [oldest] = labels.keys();
-  if (labels.size > GATEWAY_LIMITS.sessions.labels && oldest !== undefined) labels.delete(oldest);
-}
-
 function added(one: Totals, other: Totals): Totals {
   return { turns: one.turns + other.turns, records: one.records + other.records };
 }
 
 function progressOf({ session, before }: OpenSession): Totals {
   return { turns: session.turnCount - before.turns, records: session.log.lastSeq - before.records };
-}
-
-/** For what the next gateway answers. */
-export function unanswered(): Promise<never> {
-  return new Promise(() => {});
 }
 
 /** A session of a plain `tenon acp` belongs to that process alone. */

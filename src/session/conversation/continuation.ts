@@ -64,14 +64,18 @@ const STOPS: Readonly<Record<StopCause, StopReason>> = {
   refusal: "refusal",
 };
 
-/** `records`: of the open turn, from its prompt on; `messages`: the conversation so far, as far as it can be used. */
+/**
+ * `records`: of the open turn, from its prompt on; `messages`: the conversation so far, as far as it can be used; `tries`: as the
+ * store counts them (`AcquiredSession`), also of owners that ended before they wrote a record.
+ */
 export function continuationOf(
   { turn, records }: OpenTurnRecords,
   messages: readonly ModelMessage[],
+  tries = 0,
 ): Continuation | undefined {
   const [prompt, ...others] = records;
   if (prompt?.kind !== "prompt") return undefined;
-  const soFar = new TurnSoFar(turn);
+  const soFar = new TurnSoFar(turn, tries);
   for (const record of others) soFar.add(record);
   // What a command does is not recorded step by step, so it is not done twice.
   const ending = prompt.isCommand ? brokenOff(turn) : soFar.ending;
@@ -93,6 +97,7 @@ interface SeenCall {
 
 class TurnSoFar {
   readonly #turn: number;
+  readonly #tries: number;
   /** Those that are not part of the conversation yet, by id. */
   readonly #calls = new Map<string, SeenCall>();
   #answer: Extract<JournalEntry, { readonly kind: "answer" }> | undefined;
@@ -108,8 +113,9 @@ class TurnSoFar {
   #isDrained = false;
   #usage: ModelUsage = NO_USAGE;
 
-  constructor(turn: number) {
+  constructor(turn: number, tries: number) {
     this.#turn = turn;
+    this.#tries = tries;
   }
 
   add(record: JournalEntry): void {
@@ -197,7 +203,7 @@ class TurnSoFar {
   }
 
   get #nextAttempt(): number {
-    return this.#isDrained ? this.#attempt : this.#attempt + 1;
+    return Math.max(this.#tries, this.#isDrained ? this.#attempt : this.#attempt + 1);
   }
 
   #follow(

@@ -1,0 +1,217 @@
+// Sessions whose node is gone: this node takes its share of those whose folders it has, and goes on with their turns.
+import { sep } from "node:path";
+import type { TellAll } from "../../acp/index.js";
+import { sleep } from "../../base/async/deadline.js";
+import { abortListeners, Scope } from "../../base/async/scope.js";
+import { messageOf } from "../../base/errors.js";
+import type { Timer, World } from "../../base/ports/world.js";
+import { allowedDirectory } from "../access/principal.js";
+import { GATEWAY_LIMITS } from "../limits.js";
+import type { LeftSession, NodeInfo, Nodes } from "./nodes.js";
+
+interface TakeoverOptions {
+  readonly world: World;
+  readonly nodes: Nodes;
+  /** The directories that sessions may be in; all unless given. */
+  readonly roots: readonly string[];
+  /** Whether one more session of the account may be opened. */
+  hasRoom(account: string): boolean;
+  /** Opens it and goes on with its turn. */
+  open(session: LeftSession): Promise<void>;
+}
+
+/** Whether a node may have sessions in a folder, as far as its roots say. */
+export function mayHave({ roots }: Pick<NodeInfo, "roots">, cwd: string): boolean {
+  return (
+    roots.length === 0 || roots.some((root) => cwd === root || cwd.startsWith(root.endsWith(sep) ? root : root + sep))
+  );
+}
+
+export class Takeover implements AsyncDisposable {
+  readonly #options: TakeoverOptions;
+  readonly #scope: Scope;
+  /** By account and id, those that are being opened. */
+  readonly #opening = new Set<string>();
+  /** When they were first seen to be left, by account and id. */
+  #seenMs: ReadonlyMap<string, number> = new Map();
+  /** Something happened since the last look. */
+  #isHinted = false;
+  #resume: (() => void) | undefined;
+  #count = 0;
+
+  constructor(options: TakeoverOptions) {
+    const { world, nodes } = options;
+    this.#options = options;
+    this.#scope = new Scope(world.log);
+    this.#scope.own(
+      nodes.onHint(({ seq }) => {
+        if (seq === undefined) this.#wake();
+      }),
+    );
+    this.#scope.defer(
+      nodes.self.subscribe((id) => {
+        if (id !== undefined) this.#wake();
+      }),
+    );
+    abortListeners(this.#scope.signal).add(this.#wake);
+    this.#scope.run("take sessions over", (signal) => this.#run(signal));
+  }
+
+  /** Sessions taken since the start. */
+  get count(): number {
+    return this.#count;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#scope.close();
+  }
+
+  /** A third of the lease, so that all nodes have looked before the next one ends; at once after a hint. */
+  async #run(signal: AbortSignal): Promise<void> {
+    const { world, nodes } = this.#options;
+    while (!signal.aborted) {
+      await this.#pause(this.#thirdMs * (0.75 + this.#random() / 2));
+      if (signal.aborted || nodes.self.value === undefined) continue;
+      await this.#round(signal).catch((error: unknown) => {
+        world.log.warn("takeover.failed", { error: messageOf(error) });
+      });
+    }
+  }
+
+  readonly #wake = (): void => {
+    this.#isHinted = true;
+    this.#resume?.();
+  };
+
+  async #pause(delayMs: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = this.#options.world.after(delayMs, resolve);
+      this.#resume = () => {
+        timer.clear();
+        resolve();
+      };
+      if (this.#isHinted) this.#resume();
+    });
+    this.#isHinted = false;
+  }
+
+  /** Takes only what can be opened at once: what waits here would be opened sooner elsewhere. */
+  async #round(signal: AbortSignal): Promise<void> {
+    const { nodes } = this.#options;
+    let quota: number | undefined;
+    while (!signal.aborted) {
+      const free = GATEWAY_LIMITS.nodes.openedAtOnce - this.#opening.size;
+      if (free <= 0) return; // the end of an opening is a hint
+      const left = await this.#mine(await nodes.left(GATEWAY_LIMITS.nodes.leftAtOnce));
+      if (left.length === 0) return;
+      quota ??= this.#share(left, await nodes.list());
+      const start = Math.floor(this.#random() * left.length); // so that nodes that look at once seldom want the same
+      const wanted = [...left.slice(start), ...left.slice(0, start)].slice(0, Math.min(free, quota));
+      const taken = wanted.length === 0 ? [] : await nodes.takeOver(wanted);
+      for (const session of taken) this.#open(session);
+      quota -= taken.length;
+      if (taken.length === 0) return;
+    }
+  }
+
+  /** Of those that are left, the ones this node can open: with the real paths of their folders. */
+  async #mine(left: readonly LeftSession[]): Promise<readonly LeftSession[]> {
+    const { world, roots, hasRoom } = this.#options;
+    const nowMs = world.monotonicMs();
+    this.#seenMs = new Map(left.map((one) => [keyOf(one), this.#seenMs.get(keyOf(one)) ?? nowMs]));
+    const here: LeftSession[] = [];
+    for (const one of left) {
+      if (this.#opening.has(keyOf(one)) || !hasRoom(one.account)) continue;
+      const real = (path: string) => allowedDirectory(world, path, roots);
+      const paths = await Promise.all([one.cwd, ...one.additionalDirectories].map(real)).catch(() => undefined);
+      const [cwd, ...additionalDirectories] = paths ?? [];
+      if (cwd !== undefined) here.push(roots.length === 0 ? one : { ...one, cwd, additionalDirectories });
+    }
+    return here;
+  }
+
+  /** A fair part of new ones; all of those that the others have not taken since the last look. */
+  #share(left: readonly LeftSession[], nodes: readonly NodeInfo[]): number {
+    const living = nodes.filter(({ leaseLeftMs, isDraining }) => leaseLeftMs > 0 && !isDraining);
+    const newSinceMs = this.#options.world.monotonicMs() - this.#thirdMs;
+    const parts = left.map((one) => {
+      const isOld = (this.#seenMs.get(keyOf(one)) ?? 0) < newSinceMs;
+      return isOld ? 1 : 1 / Math.max(1, living.filter((node) => mayHave(node, one.cwd)).length);
+    });
+    return Math.ceil(parts.reduce((sum, part) => sum + part, 0));
+  }
+
+  #open(session: LeftSession): void {
+    const key = keyOf(session);
+    this.#count += 1;
+    this.#opening.add(key);
+    this.#scope.run("open a session of another node", async (signal) => {
+      try {
+        await this.#attempt(session, signal);
+      } finally {
+        this.#opening.delete(key);
+        this.#wake();
+      }
+    });
+  }
+
+  /** The session is this node's until its lease is over: nobody else would open it. */
+  async #attempt(session: LeftSession, signal: AbortSignal): Promise<void> {
+    const { world, nodes, open } = this.#options;
+    const self = nodes.self.value;
+    for (let attempt = 1; !signal.aborted && nodes.self.value === self; attempt += 1) {
+      try {
+        return await open(session);
+      } catch (error) {
+        const { id, account } = session;
+        const isLast = attempt === GATEWAY_LIMITS.nodes.openAttempts;
+        world.log[isLast ? "error" : "warn"]("session.not_continued", {
+          session: id,
+          account,
+          error: messageOf(error),
+        });
+        if (isLast) return;
+      }
+      await sleep(world, this.#thirdMs, signal);
+    }
+  }
+
+  get #thirdMs(): number {
+    return this.#options.nodes.leaseMs / 3;
+  }
+
+  /** From 0 to 1. */
+  #random(): number {
+    return Buffer.from(this.#options.world.randomBytes(4)).readUInt32BE() / 2 ** 32;
+  }
+}
+
+function keyOf({ account, id }: LeftSession): string {
+  return `${account} ${id}`;
+}
+
+const WAITING = "Turns stop before their next step, nothing is lost, and they go on when it is back.";
+
+/** Clients are told when the database is away for longer than a moment, and when it is back. */
+export function tellWhileAway(world: Pick<World, "after">, nodes: Pick<Nodes, "problem">, tell: TellAll): Disposable {
+  let waiting: Timer | undefined;
+  let isTold = false;
+  const stop = nodes.problem.subscribe((problem) => {
+    if (problem === undefined) {
+      waiting?.clear();
+      waiting = undefined;
+      if (isTold) tell("info", "The database of the gateway can be reached again.");
+      isTold = false;
+    } else if (!isTold) {
+      waiting ??= world.after(GATEWAY_LIMITS.nodes.tellAwayMs, () => {
+        isTold = true;
+        tell("warning", `The database of the gateway cannot be reached: ${nodes.problem.value ?? problem}. ${WAITING}`);
+      });
+    }
+  });
+  const dispose = () => {
+    waiting?.clear();
+    stop();
+  };
+  return { [Symbol.dispose]: dispose };
+}
