@@ -15,17 +15,20 @@ interface TakeoverOptions {
   /** The directories that sessions may be in; all unless given. */
   readonly roots: readonly string[];
   /** Whether one more session of the account may be opened. */
-  hasRoom(account: string): boolean;
+  readonly hasRoom: (account: string) => boolean;
   /** Opens it and goes on with its turn. */
-  open(session: LeftSession): Promise<void>;
+  readonly open: (session: LeftSession) => Promise<void>;
 }
 
 /** Whether a node may have sessions in a folder, as far as its roots say. */
-export function mayHave({ roots }: Pick<NodeInfo, "roots">, cwd: string): boolean {
+function mayHave({ roots }: Pick<NodeInfo, "roots">, cwd: string): boolean {
   return (
     roots.length === 0 || roots.some((root) => cwd === root || cwd.startsWith(root.endsWith(sep) ? root : root + sep))
   );
 }
+
+/** Between two looks, of a third of the lease; the most is half a third longer. */
+const LEAST_PAUSE = 0.75;
 
 export class Takeover implements AsyncDisposable {
   readonly #options: TakeoverOptions;
@@ -70,7 +73,7 @@ export class Takeover implements AsyncDisposable {
   async #run(signal: AbortSignal): Promise<void> {
     const { world, nodes } = this.#options;
     while (!signal.aborted) {
-      await this.#pause(this.#thirdMs * (0.75 + this.#random() / 2));
+      await this.#pause(this.#thirdMs * (LEAST_PAUSE + this.#random() / 2));
       if (signal.aborted || nodes.self.value === undefined) continue;
       await this.#round(signal).catch((error: unknown) => {
         world.log.warn("takeover.failed", { error: messageOf(error) });
@@ -133,9 +136,9 @@ export class Takeover implements AsyncDisposable {
   /** A fair part of new ones; all of those that the others have not taken since the last look. */
   #share(left: readonly LeftSession[], nodes: readonly NodeInfo[]): number {
     const living = nodes.filter(({ leaseLeftMs, isDraining }) => leaseLeftMs > 0 && !isDraining);
-    const newSinceMs = this.#options.world.monotonicMs() - this.#thirdMs;
+    const oldSinceMs = this.#options.world.monotonicMs() - this.#thirdMs * LEAST_PAUSE;
     const parts = left.map((one) => {
-      const isOld = (this.#seenMs.get(keyOf(one)) ?? 0) < newSinceMs;
+      const isOld = (this.#seenMs.get(keyOf(one)) ?? 0) <= oldSinceMs;
       return isOld ? 1 : 1 / Math.max(1, living.filter((node) => mayHave(node, one.cwd)).length);
     });
     return Math.ceil(parts.reduce((sum, part) => sum + part, 0));
