@@ -29,6 +29,8 @@ import { MCP_MESSAGE, TOOL_PROGRESS } from "./ports.js";
 import { sessionMethods, viewOf } from "./session-methods.js";
 import { type DirectWrite, listSessions, OpenSessions } from "./sessions.js";
 
+export { NumberedRelay } from "./numbered.js";
+
 /** A session whose id the front gave out before this agent was loaded. */
 export interface PromisedSession {
   readonly id: string;
@@ -269,7 +271,7 @@ const WIRE_CODES: Readonly<Record<ErrorCode, number>> = {
   "gateway.unreachable": INTERNAL,
 };
 
-function toRequestError(thrown: unknown): RequestError {
+export function toRequestError(thrown: unknown): RequestError {
   if (thrown instanceof RequestError) return thrown;
   const error = toTenonError(thrown);
   return new RequestError(WIRE_CODES[error.code], error.message, { code: error.code, hint: error.hint });

@@ -17,7 +17,7 @@ export { readClientServers } from "./from-client.js";
 export { Front, type FrontOptions, type FrontStream, messageSink } from "./front.js";
 export { ACP_LIMITS } from "./limits.js";
 export { tenonMeta } from "./meta.js";
-export type { SharedMessage } from "./numbered.js";
+export type { NumberedRelay, SharedMessage } from "./numbered.js";
 export { EARLY_SETTINGS, settingsAnswer } from "./options.js";
 export type { McpStatus, ToolSummary } from "./sessions.js";
 export { noticeUpdates } from "./to-client.js";

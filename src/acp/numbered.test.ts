@@ -32,10 +32,11 @@ async function sentTo(
   const channel = new Channel<Followed>(100);
   for (const followed of log) channel.offer(followed);
   channel.close();
-  const session = { id: "s", settings: EARLY_SETTINGS, log: { lastSeq: 0, follow: () => channel } };
+  const session = { id: "s", log: { lastSeq: 0, follow: () => channel } };
   const relay = new NumberedRelay({
     session: session as unknown as SessionHandle,
-    ...{ client, after: 0, showsOwn, abilities: abilitiesOf(), told: new EmittedSettings(EARLY_SETTINGS) },
+    ...{ client, after: 0, showsOwn, abilities: abilitiesOf() },
+    own: { told: new EmittedSettings(EARLY_SETTINGS), settings: () => EARLY_SETTINGS },
     send: (update) => void sent.push(update),
     onLost: (_, error) => {
       throw error;

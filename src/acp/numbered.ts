@@ -3,7 +3,7 @@ import type * as acp from "@agentclientprotocol/sdk";
 import { methods } from "@agentclientprotocol/sdk";
 import { Cell } from "../base/async/cell.js";
 import { defined } from "../base/json/defined.js";
-import type { LogItem, SessionEvent } from "../session/index.js";
+import type { LogItem, SessionEvent, SettingsView } from "../session/index.js";
 import type { SessionHandle } from "./access.js";
 import type { ClientAbilities } from "./capabilities.js";
 import { sharedMeta } from "./meta.js";
@@ -81,7 +81,7 @@ function updatesOf(event: SessionEvent, client: ClientAbilities): readonly acp.S
 }
 
 export interface NumberedRelayOptions {
-  readonly session: SessionHandle;
+  readonly session: Pick<SessionHandle, "id" | "log">;
   readonly abilities: ClientAbilities;
   /** The id of this client: what it said itself is not sent back to it. */
   readonly client: string;
@@ -89,7 +89,8 @@ export interface NumberedRelayOptions {
   readonly after: number;
   /** What the client said itself is shown too, until it has everything so far. */
   readonly showsOwn: boolean;
-  readonly told: EmittedSettings;
+  /** For updates that are for this client alone; without it these come from the node that has the session. */
+  readonly own?: { readonly told: EmittedSettings; readonly settings: () => SettingsView };
   readonly send: (update: SharedUpdate) => Promise<void> | undefined;
   /** Called for an event that could not be sent. */
   readonly onLost: (event: SessionEvent, error: unknown) => void;
@@ -143,17 +144,17 @@ export class NumberedRelay {
   async #send(made: SharedEvent): Promise<void> {
     const { event, updates } = made;
     if (event.kind === "user" && !this.#showsOwn && event.by?.client === this.#options.client) return;
-    const { session, told, send, onLost } = this.#options;
+    const { own, send, onLost } = this.#options;
     try {
-      const all = this.#failures.with(event, updates);
+      const all = own ? this.#failures.with(event, updates) : updates;
       for (const update of all.slice(0, all.length - updates.length)) await this.#sendOwn(update);
       for (const one of made.shared) {
         const held = send(one);
         if (held) await held;
       }
       // What a model can do may be known only after it was asked.
-      const view = event.kind === "settings" ? event.view : event.kind === "turn_ended" ? session.settings : undefined;
-      for (const update of view ? told.updates(view) : []) await this.#sendOwn(update);
+      const view = event.kind === "settings" ? event.view : event.kind === "turn_ended" ? own?.settings() : undefined;
+      for (const update of (view && own?.told.updates(view)) ?? []) await this.#sendOwn(update);
     } catch (error) {
       onLost(event, error);
     }

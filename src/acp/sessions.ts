@@ -208,7 +208,7 @@ export class OpenSessions {
     const stop = new AbortController();
     const relay = new NumberedRelay({
       ...{ session, abilities, client, after, showsOwn },
-      told: new EmittedSettings(session.settings),
+      own: { told: new EmittedSettings(session.settings), settings: () => session.settings },
       send: (update) => this.#sendShared(update),
       onLost: (event, error) => this.#lose(session, event, { error, send: (update) => this.#send(session.id, update) }),
     });

@@ -89,6 +89,17 @@ export const GATEWAY_LIMITS = {
    * apart; for the word to the others that this node drains; and how long the database may be away before clients are told.
    */
   nodes: { leftAtOnce: 1_000, openedAtOnce: 8, openAttempts: 5, announceMs: 1_000, tellAwayMs: 2_000 },
+  /**
+   * Between nodes: one message; links of one client's connection; sessions that it has open at other nodes; messages of a session
+   * that wait for its records, and their bytes; how often it is looked whether nodes live, and whether sessions have more records.
+   */
+  links: {
+    messageMaxBytes: 8_388_608,
+    perConnection: 64,
+    sessionsPerConnection: 256,
+    waiting: { messages: 1_000, bytes: 33_554_432 },
+    checkMs: 1_000,
+  },
   /** For messages under way when the gateway closes. */
   closeMs: 1_000,
   /**

@@ -100,7 +100,8 @@ export interface ConnectedClient {
   readonly name: string;
   readonly role: ClientRole;
   readonly account: string;
-  readonly transport: "websocket" | "http";
+  /** `node`: it is connected to another node, whose id is the address. */
+  readonly transport: "websocket" | "http" | "node";
   /** Empty at the unix socket. */
   readonly address: string;
   readonly since: number;

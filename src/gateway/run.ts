@@ -10,6 +10,9 @@ import type { Log, World } from "../base/ports/world.js";
 import type { AskedQuestion } from "../session/index.js";
 import { OWN_ACCOUNT, type Principal } from "./access/principal.js";
 import { GATEWAY_LIMITS } from "./limits.js";
+import { ClientLinks } from "./links/client-links.js";
+import { SERVICE_RESTART } from "./links/link.js";
+import { NodeLinks, type NodeLinksOptions } from "./links/node-links.js";
 import { fileGatewayStore } from "./nodes/file-store.js";
 import type { GatewayStore, Nodes } from "./nodes/nodes.js";
 import { Takeover, tellWhileAway } from "./nodes/takeover.js";
@@ -56,9 +59,6 @@ export interface RunGatewayOptions {
   onStop(drainMs?: number): void;
 }
 
-/** Of the end of a WebSocket: connect again. */
-const SERVICE_RESTART = 1012;
-
 interface ConnectedAs {
   readonly principal: Principal;
   readonly about: ConnectionAbout;
@@ -73,7 +73,9 @@ export class RunningGateway implements AsyncDisposable {
   readonly #access: GatewayAccess;
   readonly #sessions: SharedSessions;
   readonly #startedMs: number;
-  readonly #createAgent: Agent["createAgent"];
+  readonly #agent: Agent;
+  /** To other nodes; undefined where this one is alone. */
+  readonly #links: NodeLinks | undefined;
   readonly #notifier: Notifier | undefined;
   readonly #clients = new Map<ClientAccess, ConnectedAs>();
   #server: Gateway | undefined;
@@ -85,9 +87,9 @@ export class RunningGateway implements AsyncDisposable {
   private constructor(
     options: RunGatewayOptions & { readonly store: GatewayStore },
     access: GatewayAccess,
-    { createAgent }: Agent,
+    agent: Agent,
   ) {
-    this.#createAgent = createAgent;
+    this.#agent = agent;
     const { world, stateDir, store, openRuntime, notify } = options;
     this.#options = options;
     this.#store = store;
@@ -95,6 +97,9 @@ export class RunningGateway implements AsyncDisposable {
     this.#startedMs = world.now();
     this.#sessions = new SharedSessions({ world, stateDir, store, openRuntime, audit: access.audit });
     this.#notifier = notify && new Notifier({ world, settings: notify });
+    const accept: NodeLinksOptions["accept"] = (principal, stream, { id, node }) =>
+      this.#connect(principal, stream, { id, transport: "node", remoteAddress: node });
+    this.#links = store.nodes && new NodeLinks({ world, nodes: store.nodes, accept });
     this.#sessions.watch((change) => this.#notify(change));
   }
 
@@ -144,6 +149,7 @@ export class RunningGateway implements AsyncDisposable {
     this.#away?.[Symbol.dispose]();
     await this.#takeover?.[Symbol.asyncDispose]();
     await this.#server?.[Symbol.asyncDispose]();
+    await this.#links?.[Symbol.asyncDispose]();
     await this.#notifier?.[Symbol.asyncDispose]();
     await this.#sessions[Symbol.asyncDispose]();
     await this.#access[Symbol.asyncDispose]();
@@ -166,7 +172,7 @@ export class RunningGateway implements AsyncDisposable {
 
   #connect(principal: Principal, connected: ClientStream, about: ConnectionAbout): void {
     const { world, roots = [], host, node = host, onTraffic } = this.#options;
-    const stream = onTraffic ? heardStream(connected, onTraffic, world.log) : connected;
+    const client = onTraffic ? heardStream(connected, onTraffic, world.log) : connected;
     const { audit, clientKeys: keys, tokens, codes } = this.#access;
     const sessions = this.#sessions;
     contained(world.log, "connect a client", () => {
@@ -177,9 +183,13 @@ export class RunningGateway implements AsyncDisposable {
         details: () => this.#details(),
         stop: (drainMs) => this.#options.onStop(drainMs),
       });
-      const reconnect = () => stream.close("a session moved: connect again", SERVICE_RESTART);
-      const access = new ClientAccess({ sessions, principal, keys, audit, roots, node, host, methods, reconnect });
-      const agent = this.#createAgent({
+      const isLinked = about.transport === "node";
+      const reconnect = () => client.close("a session moved: connect again", SERVICE_RESTART);
+      const access = new ClientAccess({
+        ...{ sessions, principal, keys, audit, roots, node, host, methods, isLinked, reconnect },
+      });
+      const stream = this.#links && !isLinked ? this.#forwarding(this.#links, client, access) : client;
+      const agent = this.#agent.createAgent({
         access,
         send: (message) => stream.send(message),
         sendShared: (shared) => stream.sendShared(shared),
@@ -192,6 +202,12 @@ export class RunningGateway implements AsyncDisposable {
         "end of a client",
       );
     });
+  }
+
+  /** The client may use sessions of other nodes. */
+  #forwarding(links: NodeLinks, stream: ClientStream, access: ClientAccess): ClientStream {
+    const { NumberedRelay: Relay, toRequestError: toWire } = this.#agent;
+    return new ClientLinks({ links, stream, access, Relay, toWire, log: this.#options.world.log }).stream;
   }
 
   /** Listens at the loopback address first where there is no address yet: a browser cannot reach the unix socket. */

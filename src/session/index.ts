@@ -10,6 +10,7 @@ export { type LoadedSession, SessionHost, type StoredRequest } from "./host.js";
 export { History } from "./journal/history.js";
 export type { StoredRecord } from "./journal/read-journal.js";
 export type { Followed, LogItem } from "./log/session-log.js";
+export { StoredLog } from "./log/stored-log.js";
 export { type StoredView, storedView } from "./log/stored-view.js";
 export { addressWarnings, type LoginPage, readPasted, webPage } from "./login/login-page.js";
 export { loopbackWay } from "./login/loopback.js";

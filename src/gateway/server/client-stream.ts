@@ -23,7 +23,9 @@ export interface ClientStream extends Stream {
 export interface ConnectionAbout {
   /** For the log; no client has it. */
   readonly id: string;
-  readonly transport: "websocket" | "http";
+  /** `node`: of a client that is connected to another node. */
+  readonly transport: "websocket" | "http" | "node";
+  /** Of a client at another node: the id of that node. */
   readonly remoteAddress: string;
 }
 

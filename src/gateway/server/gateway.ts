@@ -319,8 +319,8 @@ class GatewayServer implements Gateway {
   }
 
   #counts(): Record<string, number> {
-    const counts = { websocket: 0, http: 0 };
-    for (const { about } of this.#connections) counts[about.transport] += 1;
+    const counts: Record<string, number> = { websocket: 0, http: 0 };
+    for (const { about } of this.#connections) counts[about.transport] = (counts[about.transport] ?? 0) + 1;
     return counts;
   }
 }

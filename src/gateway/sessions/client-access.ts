@@ -8,7 +8,7 @@ import {
   type TellAll,
   tenonMeta,
 } from "../../acp/index.js";
-import { TenonError } from "../../base/errors.js";
+import { TenonError, toTenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
@@ -19,6 +19,7 @@ import {
   type ListRequest,
   type NewSession,
   type SessionPage,
+  type SessionStore,
   type StoredRequest,
   type StoredView,
   storedView,
@@ -44,6 +45,8 @@ export interface ClientAccessOptions {
   /** Of the machine: two gateways with the same have the same files. */
   readonly host: string;
   readonly methods: GatewayMethods;
+  /** The client is at another node, which shows it the records itself. */
+  readonly isLinked?: boolean;
   /** Ends the connection in a way after which a client connects again. */
   reconnect(): void;
 }
@@ -98,6 +101,39 @@ export class ClientAccess implements SessionAccess {
     this.#tell(...notice);
   }
 
+  get principal(): Principal {
+    return this.#options.principal;
+  }
+
+  /** In memory here. */
+  isOpen(id: string): boolean {
+    return this.#options.sessions.find(this.account, id) !== undefined;
+  }
+
+  get store(): SessionStore {
+    return this.#options.sessions.store(this.account);
+  }
+
+  /** The session that `session/new` with these parameters answers with, if it is there. Throws as `create` does. */
+  async meant(params: JsonObject): Promise<string | undefined> {
+    const meta = tenonMeta(params);
+    const { cwd } = params;
+    if (typeof cwd !== "string") return undefined;
+    const attach = readAttach(meta["attach"]);
+    const real = attach === "latest" ? await this.#placed({ cwd }).catch(() => ({ cwd })) : { cwd };
+    return (await this.#attachable(attach, real.cwd)) ?? textIn(meta, "id");
+  }
+
+  /** Why this node may not open a session there; undefined: it may. */
+  async problemIn(directories: readonly string[]): Promise<TenonError | undefined> {
+    try {
+      for (const path of directories) await allowedDirectory(this.world, path, this.#options.roots);
+      return undefined;
+    } catch (error) {
+      return toTenonError(error);
+    }
+  }
+
   /** With `attach`, or an id that this client has used before, the session that is there already. */
   async create(request: NewSession, meta: JsonObject): Promise<OpenedSession> {
     const { sessions } = this.#options;
@@ -142,7 +178,8 @@ export class ClientAccess implements SessionAccess {
       this.#opener,
     );
     const { lastSeq } = open.session.log;
-    const after = isReplayed ? 0 : readAfter(meta["after"], lastSeq);
+    const first = this.#options.isLinked ? lastSeq : 0;
+    const after = isReplayed ? first : readAfter(meta["after"], lastSeq);
     return { session: this.#enter(open, meta), after };
   }
 

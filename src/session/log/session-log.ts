@@ -24,10 +24,12 @@ export type Followed = LogItem | { readonly kind: "live" };
 
 export interface SessionLogOptions {
   readonly store: Pick<SessionStore, "read">;
-  readonly owned: Pick<OwnedSession, "id" | "lastSeq">;
+  readonly owned: Pick<OwnedSession, "lastSeq"> & { readonly id: string };
   readonly events: Pick<EventStream, "onMoment">;
-  /** Of the records that are stored already: the numbers of those that turns begin with. */
+  /** Of the records that are stored already: the numbers of those that turns begin with. All of them, unless the store knows. */
   readonly turnStarts?: readonly number[];
+  /** Of the last of these up to a number, where `turnStarts` has none; 0: there is none. */
+  readonly turnStart?: (upTo: number) => Promise<number>;
   /** Records of a turn that is open, from its prompt on. */
   readonly openRecords?: readonly JournalEntry[];
 }
@@ -67,12 +69,18 @@ export class SessionLog {
 
   add(entry: JournalEntry, seq: number, bytes: number): void {
     // Long parts of it have records of their own, which come before it.
-    for (let part = this.#seq + 1; part < seq && this.#isFollowed; part += 1) this.#push(nothingAt(part), 0);
+    this.skip(seq - 1);
     this.#seq = seq;
     if (entry.kind === "prompt") this.#turnStarts.push(seq);
     if (!this.#isFollowed && (entry.kind === "text" || entry.kind === "thought")) return;
     const events = this.#records.of(entry); // also before anybody follows: what comes later depends on it
     if (this.#isFollowed) this.#push({ kind: "record", seq, events }, bytes);
+  }
+
+  /** A record that shows nothing, and that is no entry. */
+  skip(seq: number): void {
+    for (let part = this.#seq + 1; part <= seq && this.#isFollowed; part += 1) this.#push(nothingAt(part), 0);
+    this.#seq = Math.max(this.#seq, seq);
   }
 
   /** Followers may go on as far as records are durable. */
@@ -190,14 +198,18 @@ export class SessionLog {
 
 /** Reads older records for one follower, as the events they were. */
 class StoredReader {
-  readonly #options: Pick<SessionLogOptions, "store" | "owned">;
+  readonly #options: Pick<SessionLogOptions, "store" | "owned" | "turnStart">;
   readonly #blobs: StoredBlobs;
   readonly #turnStarts: readonly number[];
   #records = new RecordEvents({ isStored: true });
   /** Of the last record that `#records` has had. */
   #at = 0;
 
-  constructor(options: Pick<SessionLogOptions, "store" | "owned">, blobs: StoredBlobs, turnStarts: readonly number[]) {
+  constructor(
+    options: Pick<SessionLogOptions, "store" | "owned" | "turnStart">,
+    blobs: StoredBlobs,
+    turnStarts: readonly number[],
+  ) {
     this.#options = options;
     this.#blobs = blobs;
     this.#turnStarts = turnStarts;
@@ -205,7 +217,8 @@ class StoredReader {
 
   /** One read of the store. The beginning of the turn is read with it, since what a record shows may depend on it. */
   async *read(after: number, lastSeq: () => number): AsyncGenerator<Extract<LogItem, { kind: "record" }>, void, void> {
-    const begin = (this.#turnStarts.findLast((seq) => seq <= after) ?? 1) - 1;
+    const known = this.#turnStarts.findLast((seq) => seq <= after) ?? (await this.#options.turnStart?.(after));
+    const begin = Math.max(known ?? 1, 1) - 1;
     if (begin > this.#at) {
       this.#records = new RecordEvents({ isStored: true });
       this.#at = begin;
@@ -243,7 +256,9 @@ function nothingAt(seq: number): LogItem {
   return { kind: "record", seq, events: [] };
 }
 
-function isShown(record: StoredRecord): record is Exclude<StoredRecord, { kind: "strange" | "blob" | "reopened" }> {
+export function isShown(
+  record: StoredRecord,
+): record is Exclude<StoredRecord, { kind: "strange" | "blob" | "reopened" }> {
   return record.kind !== "strange" && record.kind !== "blob" && record.kind !== "reopened";
 }
 
