@@ -548,4 +548,17 @@ export const GATEWAY_REQUIREMENTS = [
     id: "G820",
     text: "the files of deploy/ are what their programs take: compose.yaml, the Dockerfile and the units name commands and options that exist, and no password",
   },
+  // G770 to G794: clients of one node in sessions of another.
+  {
+    id: "G770",
+    text: "a client of another node gets every record of a session once and in order, the same updates as a client of the owner's node: on load, on resume and live",
+  },
+  {
+    id: "G771",
+    text: "a client of another node prompts in a session; the answer comes after all updates of its turn, and its own words are not shown to it",
+  },
+  {
+    id: "G772",
+    text: "questions and their withdrawal, client tools with progress, and files reach clients of other nodes; a message above 8 MB is refused in words, as a tool error where it is a tool",
+  },
 ] as const;

@@ -2,7 +2,7 @@
 import type { AnyMessage } from "@agentclientprotocol/sdk";
 import { abilitiesOf, messageSink, type NumberedRelay, tenonMeta } from "../../acp/index.js";
 import { contained, handled } from "../../base/async/scope.js";
-import { messageOf, TenonError, toTenonError } from "../../base/errors.js";
+import { TenonError, toTenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import type { Log } from "../../base/ports/world.js";
@@ -11,7 +11,16 @@ import type { NodeInfo } from "../nodes/nodes.js";
 import type { ClientStream } from "../server/client-stream.js";
 import type { ClientAccess } from "../sessions/client-access.js";
 import { FollowedSession, type FollowedSessionOptions } from "./followed-session.js";
-import { isAnswer, isRpc, type LinkEnd, type LinkedMessage, SERVICE_RESTART, sessionOf, tooLong } from "./link.js";
+import {
+  isAnswer,
+  isRpc,
+  type LinkEnd,
+  type LinkedMessage,
+  methodOf,
+  SERVICE_RESTART,
+  sessionOf,
+  tooLong,
+} from "./link.js";
 import type { NodeLinks } from "./node-links.js";
 
 export interface ClientLinksOptions {
@@ -142,17 +151,18 @@ export class ClientLinks {
     const session = sessionOf(message);
     if (session !== undefined) return this.#inLine(session, message);
     if (method === CANCEL_REQUEST) return this.#cancel(message, params["requestId"] ?? null);
-    const [, number, requestId] = (method === MCP_MESSAGE && LINKED_REQUEST.exec(String(params["requestId"]))) || [];
+    const named = method === MCP_MESSAGE ? params["requestId"] : undefined;
+    const [, number, requestId = ""] = (typeof named === "string" && LINKED_REQUEST.exec(named)) || [];
     const link = [...this.#links.values()].find((one) => String(one.number) === number);
-    if (link) this.#forward({ ...message, params: { ...params, requestId: requestId ?? "" } }, { link });
+    if (link) this.#forward({ ...message, params: { ...params, requestId } }, { link });
     else this.#here(message);
   }
 
   #cancel(message: JsonObject, requestId: JsonValue): void {
-    for (const line of this.#lines.values())
-      if (line.some(({ id }) => id === requestId)) return void line.push(message);
+    const line = [...this.#lines.values()].find((one) => one.some(({ id }) => id === requestId));
     const link = [...this.#links.values()].find(({ pending }) => pending.has(requestId));
-    if (link) this.#forward(message, { link });
+    if (line) line.push(message);
+    else if (link) this.#forward(message, { link });
     else this.#here(message);
   }
 
@@ -177,9 +187,12 @@ export class ClientLinks {
     if (line && line.length >= GATEWAY_LIMITS.links.waiting.messages) {
       return this.#options.stream.close("too many messages wait for a session", SERVICE_RESTART);
     }
-    if (line) return void line.push(message);
-    const place = this.#placeNow(message);
+    const place = line ? undefined : this.#placeNow(message);
     if (place) return this.#forward(message, place);
+    if (line) {
+      line.push(message);
+      return;
+    }
     const opened = [message];
     this.#lines.set(session, opened);
     handled(this.#sendLine(session, opened), this.#options.log, "look up a session's node");
@@ -302,7 +315,7 @@ export class ClientLinks {
   #forward(message: JsonObject, place: Place, isAgain = false): void {
     if ("here" in place) return this.#here(message);
     const { link, as = message, opens } = place;
-    const { id, method } = message;
+    const { id } = message;
     const session = sessionOf(as);
     if (opens !== undefined && session !== undefined && !this.#sessions.has(session)) {
       const { sessionsPerConnection: most } = GATEWAY_LIMITS.links;
@@ -315,10 +328,10 @@ export class ClientLinks {
     if (id !== undefined) link.pending.set(id, { request: message, isAgain, ...defined({ session, opens }) });
     const bytes = link.end.send({ message: as });
     if (bytes === undefined) return;
-    this.#options.log.warn("links.message_too_long", { method: String(method), bytes });
+    this.#options.log.warn("links.message_too_long", { method: methodOf(message), bytes });
     if (id === undefined) return;
     link.pending.delete(id);
-    this.#send(tooLong(id, bytes, `the request ${String(method)}`));
+    this.#send(tooLong(id, bytes, `the request ${methodOf(message)}`));
   }
 
   #fromNode(link: Link, { message, after }: LinkedMessage): void {
@@ -337,7 +350,8 @@ export class ClientLinks {
     this.#count += 1;
     const given = FIRST_ID + this.#count;
     this.#asked.set(given, { link, id, ...defined({ session }) });
-    const requestId = method === MCP_MESSAGE ? `${link.number}/${String(params["requestId"])}` : undefined;
+    const { requestId: named } = params;
+    const requestId = method === MCP_MESSAGE && typeof named === "string" ? `${link.number}/${named}` : undefined;
     this.#deliver({ ...message, id: given, params: { ...params, ...defined({ requestId }) } }, session, after);
   }
 
@@ -500,9 +514,11 @@ export class ClientLinks {
 
   // Both.
 
-  #fail({ id, method }: JsonObject, error: TenonError): void {
-    if (id === undefined)
-      return this.#options.log.warn("links.lost", { method: String(method), error: messageOf(error) });
+  #fail(failed: JsonObject, error: TenonError): void {
+    const { id } = failed;
+    if (id === undefined) {
+      return this.#options.log.warn("links.lost", { method: methodOf(failed), error: error.message });
+    }
     const { code, message, data } = this.#options.toWire(error);
     this.#send({ jsonrpc: "2.0", id, error: { code, message, ...(isJsonObject(data) ? { data } : {}) } });
   }

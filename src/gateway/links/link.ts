@@ -126,6 +126,11 @@ export function isAnswer(message: JsonObject): boolean {
   return message["method"] === undefined;
 }
 
+/** For people. */
+export function methodOf({ method }: JsonObject): string {
+  return typeof method === "string" ? method : "";
+}
+
 export function sessionOf(message: JsonObject): string | undefined {
   const { params } = message;
   const id = isJsonObject(params) ? params["sessionId"] : undefined;
@@ -162,6 +167,8 @@ export class LinkStream implements ClientStream {
   readonly #numbers = new Map<string, number>();
   /** Of requests without an answer, by their ids, the session they are about. */
   readonly #asked = new Map<JsonValue, string>();
+  /** Messages that came before the answer to `initialize`, which is the first request: the SDK takes none before it. */
+  #early: AnyMessage[] | undefined;
   #enqueue: (message: AnyMessage) => void = () => {};
   #end: () => void = () => {};
 
@@ -188,16 +195,22 @@ export class LinkStream implements ClientStream {
     const { id } = message;
     const session = sessionOf(message);
     if (id !== undefined && !isAnswer(message) && session !== undefined) this.#asked.set(id, session);
-    if (isRpc(message)) this.#enqueue(message);
+    if (!isRpc(message)) return;
+    if (this.#early) this.#early.push(message);
+    else this.#enqueue(message);
+    if (message["method"] === "initialize") this.#early ??= [];
   }
 
   send(message: object): undefined {
     if (!isJsonObject(message)) return;
+    const early = isAnswer(message) ? this.#early : undefined;
+    if (early) this.#early = undefined;
     const answered = isAnswer(message) ? this.#answered(message) : sessionOf(message);
     const seq = answered === undefined ? undefined : this.#numbers.get(answered);
     const after = answered === undefined || seq === undefined ? undefined : ([answered, seq] as const);
     const bytes = this.#options.link.send({ message, ...defined({ after }) });
     if (bytes !== undefined) this.#refuse(message, bytes);
+    for (const one of early ?? []) this.#enqueue(one);
   }
 
   sendShared({ message }: SharedMessage): undefined {
@@ -231,11 +244,12 @@ export class LinkStream implements ClientStream {
   }
 
   #refuse(message: JsonObject, bytes: number): void {
-    const { id, method } = message;
-    if (id === undefined) return this.#options.log.warn("link.message_too_long", { method: String(method), bytes });
+    const { id } = message;
+    const method = methodOf(message);
+    if (id === undefined) return this.#options.log.warn("link.message_too_long", { method, bytes });
     if (isAnswer(message)) this.#options.link.send({ message: tooLong(id, bytes, "the answer") });
     else {
-      const answer = tooLong(id, bytes, `the request ${String(method)}`);
+      const answer = tooLong(id, bytes, `the request ${method}`);
       if (isRpc(answer)) this.#enqueue(answer);
     }
   }
