@@ -75,7 +75,7 @@ const RULES: readonly (readonly [string, Rule])[] = [
         expect(await readAll(store, after, 1)).toEqual(all.slice(after));
         expect(await readAll(store, after)).toEqual(all.slice(after));
       }
-      for (const seq of [4, 6]) await expect(owned.append([{ seq, line: "{}" }])).rejects.toEqual(code("internal"));
+      for (const seq of [4, 6]) await expect(owned.append([{ seq, line: "{}", entry: said("") }])).rejects.toEqual(code("internal"));
       expect(await readAll(store)).toEqual(all);
       await write(owned, { ...PROMPT, turn: 2 }, said("c"));
       const starts = [0, 1, 4, 5, 6, 99].map((upTo) => store.turnStart(ID, upTo));

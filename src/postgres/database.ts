@@ -1,10 +1,11 @@
 // The way to PostgreSQL: a pool, connections for one purpose, and errors that say what was tried and what to do.
 import pg from "pg";
+import { Cell, type ReadonlyCell } from "../base/async/cell.js";
 import { messageOf, TenonError } from "../base/errors.js";
-import type { World } from "../base/ports/world.js";
+import type { Timer, World } from "../base/ports/world.js";
 import { POSTGRES_LIMITS } from "./limits.js";
 
-export type DatabaseWorld = Pick<World, "log">;
+export type DatabaseWorld = Pick<World, "log" | "after">;
 
 export interface Statement {
   readonly text: string;
@@ -29,6 +30,9 @@ export class Database implements AsyncDisposable {
   readonly #pool: pg.Pool;
   /** Its address without a password, for people. */
   readonly shown: string;
+  readonly #problem = new Cell<string | undefined>(undefined);
+  readonly #failing = new Map<string, string>();
+  #failingTimer: Timer | undefined;
 
   /** Throws `config.invalid` for an address that is none. */
   constructor({ world, url, applicationName }: DatabaseOptions) {
@@ -37,6 +41,28 @@ export class Database implements AsyncDisposable {
     this.shown = shownAddress(this.#config);
     this.#pool = new pg.Pool({ ...this.#config, max: POSTGRES_LIMITS.poolConnections });
     this.#pool.on("error", (error) => world.log.debug("database.connection_lost", { error: messageOf(error) }));
+  }
+
+  /** Why it cannot be used, once it has been so for longer than a moment, for people. */
+  get problem(): ReadonlyCell<string | undefined> {
+    return this.#problem;
+  }
+
+  /** What is tried again and again says how it goes; undefined: it works. */
+  report(purpose: string, problem: string | undefined): void {
+    if (problem === undefined) this.#failing.delete(purpose);
+    else this.#failing.set(purpose, problem);
+    const [first] = this.#failing.values();
+    if (first === undefined || this.#problem.value !== undefined) {
+      this.#failingTimer?.clear();
+      this.#failingTimer = undefined;
+      this.#problem.set(first);
+    } else {
+      this.#failingTimer ??= this.#world.after(POSTGRES_LIMITS.failingMs, () => {
+        this.#failingTimer = undefined;
+        this.#problem.set(this.#failing.values().next().value);
+      });
+    }
   }
 
   async query<T extends Row>(text: string, values: readonly unknown[] = []): Promise<readonly T[]> {
@@ -53,6 +79,7 @@ export class Database implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#failingTimer?.clear();
     if (!this.#pool.ended) await this.#pool.end();
   }
 }
@@ -164,7 +191,7 @@ function shownAddress(config: pg.ClientConfig): string {
 }
 
 /** The code of PostgreSQL, as far as it answered. */
-function sqlState(error: unknown): string | undefined {
+export function sqlState(error: unknown): string | undefined {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (error instanceof TenonError) return sqlState(error.cause);
   return typeof code === "string" && /^[0-9A-Z]{5}$/u.test(code) && "severity" in Object(error) ? code : undefined;

@@ -9,6 +9,20 @@ export const POSTGRES_LIMITS = {
   connectMs: 3_000,
   /** One statement, at the database and here. Long reads are made in pages. */
   statementMs: 30_000,
+  /** A node's lease unless another is given: it is renewed three times in this time, and given up after two thirds without. */
+  leaseMs: 3_000,
+  /** One statement of appends: more waits for the next. Above the second the answer takes longer than a person notices. */
+  append: { maxLines: 2_000, maxChars: 4_194_304 },
+  /** An append without an answer by then is looked for on another connection. A batch takes milliseconds. */
+  appendMs: 10_000,
+  /** Between attempts of what the database did not take. */
+  retry: { firstMs: 25, maxMs: 500, factor: 2 },
+  /** A database that is away this long is told to people: a restart of it takes less. */
+  failingMs: 2_000,
+  /** Turns that were left longer ago are left alone, as a gateway on files does. */
+  leftWithinMs: 86_400_000,
+  /** Records of one page when a whole session is read. */
+  readRecords: 500,
   /** For another node that brings the tables up to date; then this one gives up and says so. */
   migrateMs: 60_000,
   /** Of a kept result, in one row: a range of it is read in one go. */

@@ -27,7 +27,7 @@ export const MIGRATIONS: readonly Migration[] = [
       create table tenon_session (
         key bigint generated always as identity primary key,
         account text not null,
-        id text not null,
+        id text collate "C" not null,
         cwd text not null,
         folder text not null,
         additional_directories text[] not null,
@@ -39,11 +39,11 @@ export const MIGRATIONS: readonly Migration[] = [
         epoch bigint not null,
         last_seq bigint not null default 0,
         state text not null check (state in ('resting', 'idle', 'running', 'waiting')),
-        unfinished jsonb,
+        unfinished text,
         tries int not null default 0,
         created_at timestamptz not null default date_trunc('milliseconds', now()),
         updated_at timestamptz not null default date_trunc('milliseconds', now()),
-        unique (account, id));
+        unique (id, account)) with (fillfactor = 60);
       create index on tenon_session (account, updated_at desc, id desc);
       create index on tenon_session (account, label) where label is not null;
       create index on tenon_session (owner) where owner is not null;

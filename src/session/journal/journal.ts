@@ -15,6 +15,13 @@ import type { JournalEntry } from "./entry.js";
 export interface StoredLine {
   readonly seq: number;
   readonly line: string;
+  /** What the line says, with long parts by reference. */
+  readonly entry: JournalEntry | Unwritable;
+}
+
+/** In place of an entry that cannot be written as JSON. */
+export interface Unwritable {
+  readonly kind: "unwritable";
 }
 
 export interface AppendOptions {
@@ -165,9 +172,9 @@ export class Journal {
     }
   }
 
-  #line(entry: JournalEntry | { readonly kind: "unwritable" }): StoredLine {
+  #line(entry: StoredLine["entry"]): StoredLine {
     this.#seq += 1;
-    return { seq: this.#seq, line: JSON.stringify({ seq: this.#seq, t: this.#options.world.now(), ...entry }) };
+    return { seq: this.#seq, entry, line: JSON.stringify({ seq: this.#seq, t: this.#options.world.now(), ...entry }) };
   }
 }
 

@@ -9,6 +9,7 @@ import type { World } from "../../base/ports/world.js";
 import { markForeign } from "../../base/text/marking.js";
 import type { JournalHeader } from "../journal/entry.js";
 import { ONLY_COMMANDS } from "../journal/journal.js";
+import { type LeftOpen, OpenWork } from "../journal/open-work.js";
 import {
   chunksOf,
   isHeader,
@@ -32,8 +33,6 @@ import type {
   SessionSummary,
   UnfinishedSession,
 } from "./session-store.js";
-
-type LeftOpen = Pick<UnfinishedSession, "environment">;
 
 const NEWLINE = 0x0a;
 const RESULT_INDEX = "index.ndjson";
@@ -187,18 +186,9 @@ export class FileSessionStore implements SessionStore {
     const end = Buffer.from(await this.#world.files.readBytes(path, { start: bytes - length, length })).toString();
     const last = readRecord(end.trimEnd().split("\n").at(-1) ?? "");
     if (last?.kind === "closed") return undefined;
-    let open: LeftOpen | undefined;
-    const queued = new Map<string, LeftOpen>();
-    await readJournal(this.#world.files, path, (record) => {
-      if (record.kind === "prompt") {
-        open = record.by && leftOpen(record);
-        if (record.promptId !== undefined) queued.delete(record.promptId);
-      } else if (record.kind === "end" || record.kind === "error") open = undefined;
-      else if (record.kind === "queued") queued.set(record.promptId, leftOpen(record));
-      else if (record.kind === "unqueued") queued.delete(record.promptId);
-    });
-    const [waiting] = queued.values();
-    return open ?? waiting;
+    const work = new OpenWork();
+    await readJournal(this.#world.files, path, (record) => work.add(record));
+    return work.left;
   }
 
   async copy(from: string, about: SessionAbout): Promise<void> {
@@ -315,10 +305,6 @@ export class FileSessionStore implements SessionStore {
   }
 }
 
-function leftOpen({ environment }: LeftOpen): LeftOpen {
-  return defined({ environment });
-}
-
 /** Of a journal whose first line is damaged nothing is known. */
 function aboutOf(header: JournalHeader | undefined): Pick<SessionContent, "createdMs" | "forkedFrom" | "label"> {
   const { t: createdMs, forkedFrom, label } = header ?? {};
@@ -403,7 +389,7 @@ async function listSessions(world: StoreWorld, folder: string, request: ListRequ
     const last = sessions.at(-1);
     // The page is full, and there is at least one more.
     if (last && sessions.length === pageSize)
-      return { sessions, nextCursor: Buffer.from(`${last.updatedMs} ${last.id}`).toString("base64url") };
+      return { sessions, nextCursor: cursorAfter(last) };
     sessions.push(summary);
   }
   return { sessions };
@@ -448,7 +434,13 @@ function readHead(bytes: Uint8Array): { header?: JournalHeader; title?: string }
   return defined({ header, title });
 }
 
-function readCursor(cursor: string): Listed {
+/** The next page begins behind this session. */
+export function cursorAfter({ updatedMs, id }: Listed): string {
+  return Buffer.from(`${updatedMs} ${id}`).toString("base64url");
+}
+
+/** Throws `session.invalid_request` for a text that `cursorAfter` did not make. */
+export function readCursor(cursor: string): Listed {
   const [, updatedMs, id] = /^(\d+) (.+)$/u.exec(Buffer.from(cursor, "base64url").toString()) ?? [];
   if (updatedMs === undefined || id === undefined || !isSessionId(id)) {
     throw new TenonError("session.invalid_request", "the cursor is not one that a listing gave", {

@@ -2,8 +2,9 @@
 // A store is of one account: other accounts' sessions do not exist in it. `FileSessionStore` keeps them in files.
 import type { SessionId } from "../../base/id.js";
 import type { KeptResults } from "../../tools/index.js";
-import type { ClientEnvironment, JournalHeader } from "../journal/entry.js";
+import type { JournalHeader } from "../journal/entry.js";
 import type { RecordSink } from "../journal/journal.js";
+import type { LeftOpen } from "../journal/open-work.js";
 import type { OnStored, StoredRecord } from "../journal/read-journal.js";
 import type { SessionState } from "../ports.js";
 
@@ -57,10 +58,7 @@ export interface SessionSummary {
   readonly state?: SessionState;
 }
 
-/** `environment`: in which the turn was begun, or the first prompt that waits was sent, if that was a client's. */
-export interface UnfinishedSession extends SessionSummary {
-  readonly environment?: ClientEnvironment;
-}
+export type UnfinishedSession = SessionSummary & LeftOpen;
 
 /** `title`: missing before the first prompt. */
 export type SessionPlace = Pick<SessionSummary, "cwd" | "additionalDirectories"> &

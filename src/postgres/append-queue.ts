@@ -1,0 +1,338 @@
+// Appends of all sessions of this node: one statement at a time, which writes what waits and names what is not ours any more.
+import { backoffDelayMs, sleep } from "../base/async/deadline.js";
+import { Scope } from "../base/async/scope.js";
+import { messageOf, TenonError } from "../base/errors.js";
+import type { World } from "../base/ports/world.js";
+import { ONLY_COMMANDS } from "../session/index.js";
+import { type Connection, type Database, sqlState } from "./database.js";
+import type { Lease } from "./lease.js";
+import { POSTGRES_LIMITS } from "./limits.js";
+import { firstTitle, type OwnedRow, type RowChange, type WaitingAppend } from "./owned-row.js";
+
+export interface AppendQueueOptions {
+  readonly world: Pick<World, "log" | "after" | "soon" | "monotonicMs">;
+  readonly database: Database;
+  readonly lease: Lease;
+  /** A session has more records; without a number it was released. */
+  readonly onChange: (session: string, seq?: number) => void;
+}
+
+/** Since the start of this node. */
+export interface AppendFigures {
+  batches: number;
+  records: number;
+  refused: number;
+  ms: number;
+}
+
+/** What one statement takes of one session: its first appends. */
+interface Part {
+  readonly row: OwnedRow;
+  readonly key: number;
+  readonly appends: readonly WaitingAppend[];
+  readonly firstSeq: number;
+  readonly lastSeq: number;
+}
+
+/**
+ * The row is only changed where owner, epoch and last number fit, and records are only written where it was changed, so that an
+ * owner that was superseded writes nothing, and nothing is written twice. `updated_at` has an index: while a turn streams it is
+ * changed once a second.
+ */
+const APPEND = `with batch as (
+  select * from unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::boolean[], $10::boolean[])
+    as b(key, epoch, first_seq, last_seq, state, unfinished, title, has_progress, keeps_time)),
+held as (
+  update tenon_session s set last_seq = b.last_seq, state = b.state, unfinished = b.unfinished,
+    tries = case when b.has_progress then 0 else s.tries end,
+    title = case when s.title is null or s.title = '${ONLY_COMMANDS}' then coalesce(b.title, s.title) else s.title end,
+    updated_at = case when not b.keeps_time and (s.state <> b.state or s.updated_at < now() - interval '1 second')
+      then date_trunc('milliseconds', now()) else s.updated_at end
+  from batch b where s.key = b.key and s.owner = $1 and s.epoch = b.epoch and s.last_seq = b.first_seq - 1
+  returning s.key, s.epoch),
+written as (
+  insert into tenon_record (session, seq, epoch, kind, line)
+  select h.key, r.seq, h.epoch, r.kind, r.line
+  from unnest($11::bigint[], $12::bigint[], $13::text[], $14::text[]) as r(key, seq, kind, line) join held h on h.key = r.key)
+select key from held`;
+
+const LOOK = "select key, owner, epoch, last_seq from tenon_session where key = any($1)";
+
+/** A turn that is open stays as it is, for the next owner. */
+const RELEASE = `update tenon_session s set owner = null, state = case when s.unfinished is null then 'resting' else s.state end
+  from unnest($2::bigint[], $3::bigint[]) as b(key, epoch)
+  where s.key = b.key and s.epoch = b.epoch and s.owner = $1`;
+
+/** What PostgreSQL says of values it does not take, however often they are sent. */
+const REFUSED_VALUES = /^(?:21|22|23|54)/u;
+
+export class AppendQueue implements AsyncDisposable {
+  readonly #options: AppendQueueOptions;
+  readonly #scope: Scope;
+  readonly #connection: Connection;
+  readonly #open = new Set<OwnedRow>();
+  /** Rows with something to do, those that wait longest first. */
+  readonly #work = new Set<OwnedRow>();
+  /** One of them has values that PostgreSQL does not take: each is sent alone. */
+  readonly #suspects = new Set<OwnedRow>();
+  /** What was sent and not answered: it may be in the database, or still come there. */
+  #unsettled: readonly Part[] = [];
+  #isRunning = false;
+  readonly figures: AppendFigures = { batches: 0, records: 0, refused: 0, ms: 0 };
+
+  constructor(options: AppendQueueOptions) {
+    this.#options = options;
+    const { world, database, lease } = options;
+    this.#scope = new Scope(world.log);
+    this.#connection = this.#scope.own(database.connection());
+    this.#scope.defer(lease.self.subscribe(() => this.#loseAll()));
+    this.#scope.defer(
+      database.problem.subscribe((problem) => {
+        if (problem === undefined) return;
+        for (const row of this.#work) if (row.waiting.length > 0) row.tell(problem);
+      }),
+    );
+  }
+
+  /** From now on its appends are sent, until `forget`. */
+  add(row: OwnedRow): void {
+    this.#open.add(row);
+  }
+
+  enqueue(row: OwnedRow): void {
+    this.#work.add(row);
+    if (this.#isRunning || row.key === undefined) return;
+    this.#isRunning = true;
+    this.#options.world.soon(() => this.#scope.run("append", (signal) => this.#run(signal)));
+  }
+
+  forget(row: OwnedRow): void {
+    this.#open.delete(row);
+    this.#work.delete(row);
+    this.#suspects.delete(row);
+  }
+
+  isSure(): boolean {
+    return this.#options.lease.isSure();
+  }
+
+  get problem(): string | undefined {
+    return this.#options.database.problem.value;
+  }
+
+  /** What waits is written as long as the lease holds; then the rest is lost. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { world, lease } = this.#options;
+    const endMs = world.monotonicMs() + lease.leaseMs;
+    const never = new AbortController().signal;
+    while (this.#isRunning && world.monotonicMs() < endMs) await sleep(world, 10, never);
+    this.#loseAll();
+    this.#options.database.report("appends", undefined);
+    await this.#scope.close();
+  }
+
+  /** Its id is another one now, or it has none: sessions of the old one are others'. */
+  #loseAll(): void {
+    for (const row of [...this.#open]) row.supersede("this node was cut off from the database for too long");
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    const { world, database } = this.#options;
+    try {
+      for (let failures = 0; this.#hasWork() && !signal.aborted; ) {
+        try {
+          if (!this.isSure()) break;
+          await this.#settle();
+          await this.#append();
+          await this.#release();
+          failures = 0;
+          database.report("appends", undefined);
+        } catch (error) {
+          database.report("appends", messageOf(error));
+          world.log.debug("append.failed", { error: messageOf(error), sessions: this.#work.size });
+          await sleep(world, backoffDelayMs(POSTGRES_LIMITS.retry, failures, 1), signal);
+          failures += 1;
+        }
+      }
+    } finally {
+      this.#isRunning = false;
+    }
+  }
+
+  #hasWork(): boolean {
+    for (const row of this.#work) if (row.key !== undefined && (row.waiting.length > 0 || row.isLeaving)) return true;
+    return false;
+  }
+
+  async #append(): Promise<void> {
+    const parts = this.#nextParts();
+    if (parts.length === 0) return;
+    const { world, lease } = this.#options;
+    const self = lease.self.value;
+    const sentMs = world.monotonicMs();
+    this.#unsettled = parts;
+    let held: ReadonlySet<number>;
+    try {
+      const rows = await this.#connection.query<{ key: number }>(statementOf(self, parts), POSTGRES_LIMITS.appendMs);
+      held = new Set(rows.map(({ key }) => key));
+    } catch (error) {
+      if (!REFUSED_VALUES.test(sqlState(error) ?? "")) throw error;
+      this.#unsettled = [];
+      return this.#refuseValues(parts, messageOf(error));
+    }
+    const tookMs = world.monotonicMs() - sentMs;
+    this.figures.batches += 1;
+    this.figures.ms += tookMs;
+    const isLate = tookMs > lease.leaseMs / 3;
+    const known = isLate ? [] : parts.filter(({ key }) => held.has(key));
+    this.#unsettled = parts.filter((part) => !known.includes(part));
+    if (this.isSure()) for (const part of known) this.#written(part);
+  }
+
+  /** The first appends of those that wait longest, as many as one statement takes. */
+  #nextParts(): readonly Part[] {
+    const parts: Part[] = [];
+    const { maxLines, maxChars } = POSTGRES_LIMITS.append;
+    let [lines, chars] = [0, 0];
+    for (const row of this.#work) {
+      const { key } = row;
+      if (key === undefined) continue;
+      if (this.#suspects.has(row) && parts.length > 0) continue;
+      const appends: WaitingAppend[] = [];
+      for (const one of row.waiting) {
+        if (lines > 0 && (lines + one.lines.length > maxLines || chars + one.chars > maxChars)) break;
+        appends.push(one);
+        lines += one.lines.length;
+        chars += one.chars;
+      }
+      const [firstSeq, lastSeq] = [appends[0]?.lines[0]?.seq, appends.at(-1)?.lines.at(-1)?.seq];
+      if (firstSeq !== undefined && lastSeq !== undefined) parts.push({ row, key, appends, firstSeq, lastSeq });
+      if (appends.length < row.waiting.length || this.#suspects.has(row)) break;
+    }
+    return parts;
+  }
+
+  /**
+   * Reads what became of appends that were not confirmed, or too late to be sure that the session is still ours. One that is on
+   * its way yet comes too late for a row that went on: its numbers fit no more.
+   */
+  async #settle(): Promise<void> {
+    const { world, lease } = this.#options;
+    while (this.#unsettled.length > 0) {
+      const self = lease.self.value;
+      const sentMs = world.monotonicMs();
+      const values = [this.#unsettled.map(({ key }) => key)];
+      const found = await this.#connection.query<FoundRow>({ text: LOOK, values, name: "look" }, POSTGRES_LIMITS.appendMs);
+      if (!this.isSure()) return;
+      if (world.monotonicMs() - sentMs > lease.leaseMs / 3) continue;
+      const byKey = new Map(found.map((one) => [one.key, one]));
+      for (const part of this.#unsettled) {
+        const now = byKey.get(part.key);
+        const isOurs = now?.owner === self && now?.epoch === part.row.epoch;
+        if (isOurs && now.last_seq >= part.lastSeq) this.#written(part);
+        else if (!isOurs || now.last_seq !== part.firstSeq - 1) this.#superseded(part, now);
+      }
+      this.#unsettled = [];
+    }
+  }
+
+  #written({ row, appends, lastSeq }: Part): void {
+    if (row.lost.aborted) return;
+    row.written(appends.length);
+    for (const { lines } of appends) this.figures.records += lines.length;
+    this.#suspects.delete(row);
+    this.#done(row);
+    this.#options.onChange(row.id, lastSeq);
+  }
+
+  /** Behind the others, where it has more to do. */
+  #done(row: OwnedRow): void {
+    this.#work.delete(row);
+    if (row.waiting.length > 0 || row.isLeaving) this.#work.add(row);
+  }
+
+  #superseded({ row, lastSeq }: Part, now: FoundRow | undefined): void {
+    this.figures.refused += 1;
+    const found = { owner: now?.owner, epochNow: now?.epoch, lastSeqNow: now?.last_seq };
+    this.#options.world.log.warn("append.refused", { session: row.id, epoch: row.epoch, lastSeq, ...found });
+    row.supersede(now ? "another node has it now" : "it was deleted");
+  }
+
+  #refuseValues(parts: readonly Part[], reason: string): void {
+    const [only] = parts;
+    if (parts.length > 1 || !only) {
+      for (const { row } of parts) this.#suspects.add(row);
+      return;
+    }
+    this.#options.world.log.error("append.impossible", { session: only.row.id, error: reason });
+    this.#work.delete(only.row);
+    this.#suspects.delete(only.row);
+    only.row.fail(
+      new TenonError("session.not_recorded", `the records of this session cannot be written: ${reason}`, {
+        hint: "Close the session and load it again; what was not recorded is lost.",
+      }),
+    );
+  }
+
+  async #release(): Promise<void> {
+    const leaving = [...this.#work].filter((row) => row.isLeaving && row.key !== undefined);
+    if (leaving.length === 0) return;
+    const values = [
+      this.#options.lease.self.value,
+      leaving.map(({ key }) => key),
+      leaving.map(({ epoch }) => epoch),
+    ];
+    await this.#connection.query({ text: RELEASE, values, name: "release" }, POSTGRES_LIMITS.appendMs);
+    for (const row of leaving) {
+      row.left();
+      this.#options.onChange(row.id);
+    }
+  }
+}
+
+interface FoundRow {
+  readonly [column: string]: unknown;
+  readonly key: number;
+  readonly owner: string | null;
+  readonly epoch: number;
+  readonly last_seq: number;
+}
+
+function statementOf(self: string | undefined, parts: readonly Part[]): { name: string; text: string; values: unknown[] } {
+  const changes = parts.map(({ appends }) => changeOf(appends));
+  const records = parts.flatMap(({ key, appends }) =>
+    appends.flatMap(({ lines }) => lines.map(({ seq, line, entry }) => ({ key, seq, line, kind: entry.kind }))),
+  );
+  const values = [
+    self,
+    parts.map(({ key }) => key),
+    parts.map(({ row }) => row.epoch),
+    parts.map(({ firstSeq }) => firstSeq),
+    parts.map(({ lastSeq }) => lastSeq),
+    changes.map(({ state }) => state),
+    changes.map(({ left }) => left),
+    changes.map(({ title }) => title),
+    changes.map(({ hasProgress }) => hasProgress),
+    changes.map(({ keepsTime }) => keepsTime),
+    records.map(({ key }) => key),
+    records.map(({ seq }) => seq),
+    records.map(({ kind }) => kind),
+    records.map(({ line }) => line),
+  ];
+  return { name: "append", text: APPEND, values };
+}
+
+/** Of several appends of one session together. */
+function changeOf(appends: readonly WaitingAppend[]): RowChange {
+  const [first, ...rest] = appends.map(({ change }) => change);
+  if (!first) throw new Error("an append of nothing");
+  return rest.reduce(
+    (all, next) => ({
+      ...next,
+      hasProgress: all.hasProgress || next.hasProgress,
+      keepsTime: all.keepsTime && next.keepsTime,
+      title: firstTitle(all.title, next.title),
+    }),
+    first,
+  );
+}
