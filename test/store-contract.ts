@@ -7,9 +7,16 @@ import type { StoredRecord } from "../src/session/journal/read-journal.js";
 import { sessionId } from "../src/session/store/file-store.js";
 import type { OwnedSession, SessionStore } from "../src/session/store/session-store.js";
 
+export interface StoreProcess {
+  readonly store: SessionStore;
+  readonly name: string;
+  /** Without a word. Resolves once the others can know. */
+  die(): Promise<void> | void;
+}
+
 export interface StorePlace extends AsyncDisposable {
-  /** A process of its own, which may die without a word. */
-  process(): { readonly store: SessionStore; readonly name: string; die(): void };
+  /** A process of its own. */
+  process(): Promise<StoreProcess> | StoreProcess;
   /** The owner lives on, and does not own the session any more. */
   takeAway(id: SessionId): Promise<void>;
   /** Makes a record, and what follows it, unreadable; false where a store cannot be damaged. */
@@ -57,7 +64,7 @@ const RULES: readonly (readonly [string, Rule])[] = [
   [
     "records count from 1 without a gap, and are read in order from any number on, in pages",
     async (place) => {
-      const { store } = place.process();
+      const { store } = await place.process();
       const owned = store.create(ABOUT);
       await owned.settled;
       expect(owned.lastSeq).toBe(0);
@@ -75,7 +82,8 @@ const RULES: readonly (readonly [string, Rule])[] = [
         expect(await readAll(store, after, 1)).toEqual(all.slice(after));
         expect(await readAll(store, after)).toEqual(all.slice(after));
       }
-      for (const seq of [4, 6]) await expect(owned.append([{ seq, line: "{}", entry: said("") }])).rejects.toEqual(code("internal"));
+      for (const seq of [4, 6])
+        await expect(owned.append([{ seq, line: "{}", entry: said("") }])).rejects.toEqual(code("internal"));
       expect(await readAll(store)).toEqual(all);
       await write(owned, { ...PROMPT, turn: 2 }, said("c"));
       const starts = [0, 1, 4, 5, 6, 99].map((upTo) => store.turnStart(ID, upTo));
@@ -90,8 +98,9 @@ const RULES: readonly (readonly [string, Rule])[] = [
   [
     "what is read while it is written is a beginning of what is there in the end",
     async (place) => {
-      const [writer, reader] = [place.process(), place.process()];
+      const [writer, reader] = [await place.process(), await place.process()];
       const owned = writer.store.create(ABOUT);
+      await owned.settled;
       const journal = journalOf(owned);
       const seen: StoredRecord[] = [];
       for (let round = 0; round < 30; round++) {
@@ -112,7 +121,7 @@ const RULES: readonly (readonly [string, Rule])[] = [
   [
     "a session has one owner: another gets it when that one releases it or is dead, under a higher epoch",
     async (place) => {
-      const [first, second, third] = [place.process(), place.process(), place.process()];
+      const [first, second, third] = [await place.process(), await place.process(), await place.process()];
       const owned = first.store.create(ABOUT);
       await owned.settled;
       await write(owned, PROMPT);
@@ -125,7 +134,7 @@ const RULES: readonly (readonly [string, Rule])[] = [
       expect(next.owned.epoch).toBeGreaterThan(owned.epoch);
       expect(next.owned.lastSeq).toBe(1);
       await write(next.owned, said("b"));
-      second.die();
+      await second.die();
       const last = await third.store.acquire(ABOUT, nothing);
       expect(last.owned.epoch).toBeGreaterThan(next.owned.epoch);
       expect(last.owned.lastSeq).toBe(2);
@@ -139,7 +148,7 @@ const RULES: readonly (readonly [string, Rule])[] = [
   [
     "of several who create or acquire a session at once, one has it",
     async (place) => {
-      const processes = Array.from({ length: 4 }, () => place.process());
+      const processes = await Promise.all(Array.from({ length: 4 }, async () => await place.process()));
       const created = processes.slice(0, 2).map(({ store }) => store.create(ABOUT, { isPromised: true }));
       const settled = await Promise.allSettled(created.map((one) => one.settled));
       expect(settled.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
@@ -155,7 +164,7 @@ const RULES: readonly (readonly [string, Rule])[] = [
   [
     "an owner that was superseded is refused and told, and nothing of it is in the log",
     async (place) => {
-      const [first, second] = [place.process(), place.process()];
+      const [first, second] = [await place.process(), await place.process()];
       const old = first.store.create(ABOUT);
       await old.settled;
       const journal = journalOf(old);
@@ -183,7 +192,7 @@ const RULES: readonly (readonly [string, Rule])[] = [
   [
     "a copy has everything and goes its own way; what is removed is gone, and nothing else",
     async (place) => {
-      const { store } = place.process();
+      const { store } = await place.process();
       const owned = store.create(ABOUT);
       await owned.settled;
       await write(owned, { kind: "title", title: "hello" }, PROMPT, said("x".repeat(40_000)));
@@ -217,7 +226,7 @@ const RULES: readonly (readonly [string, Rule])[] = [
   [
     "a session is where it was begun, whoever opens it and wherever its copies are",
     async (place) => {
-      const { store } = place.process();
+      const { store } = await place.process();
       const additionalDirectories = ["/more"];
       const owned = store.create({ ...ABOUT, additionalDirectories });
       await owned.settled;
@@ -240,11 +249,11 @@ const RULES: readonly (readonly [string, Rule])[] = [
     "turns of a gateway's clients that were left open are found, and no others",
     async (place) => {
       const left = async (id: string, ...entries: readonly JournalEntry[]) => {
-        const { store, die } = place.process();
+        const { store, die } = await place.process();
         const owned = store.create({ id: sessionId(id), cwd: "/project" });
         await owned.settled;
         await write(owned, { kind: "title", title: id }, ...entries);
-        die();
+        await die();
       };
       const by = { client: "c", name: "editor" };
       const content = [{ type: "text", text: "hello" }] as const;
@@ -262,7 +271,7 @@ const RULES: readonly (readonly [string, Rule])[] = [
       const environment = { model: "test/one" };
       await left("with-environment", { ...asked, environment });
       await left("waits-with-environment", { kind: "queued", promptId: "q", by, content, environment });
-      const { store } = place.process();
+      const { store } = await place.process();
       const found = await store.unfinished(0);
       const inOrder = found.toSorted((one, other) => (one.id < other.id ? -1 : 1));
       expect(inOrder.map((one) => [one.id, one.environment])).toEqual([
@@ -278,7 +287,7 @@ const RULES: readonly (readonly [string, Rule])[] = [
   [
     "damage costs what follows it and is told; reading from the middle agrees, and writing goes on",
     async (place) => {
-      const { store } = place.process();
+      const { store } = await place.process();
       const owned = store.create(ABOUT);
       await owned.settled;
       const journal = journalOf(owned);
@@ -287,7 +296,7 @@ const RULES: readonly (readonly [string, Rule])[] = [
       expect(await store.read(ID, 30, 1)).toHaveLength(1);
       await owned.release();
       if (!(await place.damage(ID, 36))) return;
-      const again = place.process().store;
+      const again = (await place.process()).store;
       const acquired = await again.acquire(ABOUT, nothing);
       expect(acquired.problems).toEqual([expect.stringContaining("damaged")]);
       expect(acquired.owned.lastSeq).toBe(35);

@@ -7,6 +7,16 @@ export { type CodeStorage, PairingCodes, readCodeState } from "./access/pairing.
 export { SCOPES } from "./access/principal.js";
 export { type KeptToken, type NewToken, type TokenStorage, Tokens, tokensInFile } from "./access/tokens.js";
 export { GATEWAY_LIMITS } from "./limits.js";
+export type {
+  AccountStore,
+  GatewayStore,
+  LeftSession,
+  NodeFigures,
+  NodeHint,
+  NodeInfo,
+  NodeMessage,
+  Nodes,
+} from "./nodes/nodes.js";
 export { type NotifySettings, questionWords } from "./notify.js";
 export type {
   GatewayChange,

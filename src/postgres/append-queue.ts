@@ -222,7 +222,10 @@ export class AppendQueue implements AsyncDisposable {
       const self = lease.self.value;
       const sentMs = world.monotonicMs();
       const values = [this.#unsettled.map(({ key }) => key)];
-      const found = await this.#connection.query<FoundRow>({ text: LOOK, values, name: "look" }, POSTGRES_LIMITS.appendMs);
+      const found = await this.#connection.query<FoundRow>(
+        { text: LOOK, values, name: "look" },
+        POSTGRES_LIMITS.appendMs,
+      );
       if (!this.isSure()) return;
       if (world.monotonicMs() - sentMs > lease.leaseMs / 3) continue;
       const byKey = new Map(found.map((one) => [one.key, one]));
@@ -277,11 +280,7 @@ export class AppendQueue implements AsyncDisposable {
   async #release(): Promise<void> {
     const leaving = [...this.#work].filter((row) => row.isLeaving && row.key !== undefined);
     if (leaving.length === 0) return;
-    const values = [
-      this.#options.lease.self.value,
-      leaving.map(({ key }) => key),
-      leaving.map(({ epoch }) => epoch),
-    ];
+    const values = [this.#options.lease.self.value, leaving.map(({ key }) => key), leaving.map(({ epoch }) => epoch)];
     await this.#connection.query({ text: RELEASE, values, name: "release" }, POSTGRES_LIMITS.appendMs);
     for (const row of leaving) {
       row.left();
@@ -298,7 +297,10 @@ interface FoundRow {
   readonly last_seq: number;
 }
 
-function statementOf(self: string | undefined, parts: readonly Part[]): { name: string; text: string; values: unknown[] } {
+function statementOf(
+  self: string | undefined,
+  parts: readonly Part[],
+): { name: string; text: string; values: unknown[] } {
   const changes = parts.map(({ appends }) => changeOf(appends));
   const records = parts.flatMap(({ key, appends }) =>
     appends.flatMap(({ lines }) => lines.map(({ seq, line, entry }) => ({ key, seq, line, kind: entry.kind }))),

@@ -1,13 +1,80 @@
 // What gateways that share a PostgreSQL keep there.
+import { Scope } from "../base/async/scope.js";
+import { defined } from "../base/json/defined.js";
 import type { World } from "../base/ports/world.js";
-import { Tokens } from "../gateway/index.js";
+import { type AccountStore, type GatewayStore, type Nodes, PairingCodes, Tokens } from "../gateway/index.js";
+import type { OwnedSession } from "../session/index.js";
+import { AppendQueue } from "./append-queue.js";
 import { Database } from "./database.js";
+import { PostgresDecisions } from "./decisions.js";
+import { PostgresResults } from "./kept-results.js";
+import { Lease } from "./lease.js";
+import { POSTGRES_LIMITS } from "./limits.js";
 import { migrate } from "./migrations.js";
+import { type NodeInbox, PostgresNodes } from "./nodes.js";
+import { PostgresSessionStore } from "./session-store.js";
+import { clientSecret, codesInDatabase } from "./settings.js";
 import { PostgresTokens } from "./tokens.js";
 
 interface StoreAddress {
   readonly world: World;
   readonly url: string;
+}
+
+export interface PostgresStoreOptions extends StoreAddress {
+  /** `roots`: below which its sessions may be; all unless given. */
+  readonly node: { readonly name: string; readonly roots: readonly string[] };
+  readonly leaseMs?: number;
+}
+
+/** Registers this node. Rejects with `config.invalid` or `store.unavailable`, and leaves nothing open then. */
+export async function openPostgresStore(
+  options: PostgresStoreOptions,
+): Promise<GatewayStore & { readonly nodes: Nodes }> {
+  const { world, node, leaseMs = POSTGRES_LIMITS.leaseMs } = options;
+  const scope = new Scope(world.log);
+  try {
+    const database = scope.own(await openDatabase(options, `tenon gateway ${node.name}`));
+    const lease = scope.own(new Lease({ world, database, node, leaseMs }));
+    const inbox = scope.own(silentInbox());
+    const onChange = (session: string, seq?: number) => inbox.hint({ session, ...defined({ seq }) });
+    const queue = scope.own(new AppendQueue({ world, database, lease, onChange }));
+    await lease.start();
+    const results = (owned: OwnedSession, account: string) => new PostgresResults({ world, database, owned, account });
+    const accounts = new Map<string, AccountStore>();
+    return {
+      account: (name) => {
+        const known = accounts.get(name) ?? {
+          sessions: new PostgresSessionStore(name, { world, database, lease, queue, results }),
+          decisions: new PostgresDecisions(database, world, name),
+        };
+        accounts.set(name, known);
+        return known;
+      },
+      clientSecret: () => clientSecret(database, world),
+      tokens: new Tokens(world, new PostgresTokens(database, world)),
+      codes: new PairingCodes(world, codesInDatabase(database)),
+      problem: () => database.problem.value,
+      nodes: new PostgresNodes({ database, lease, queue, inbox, roots: node.roots }),
+      [Symbol.asyncDispose]: () => scope.close(),
+    };
+  } catch (error) {
+    await scope.close();
+    throw error;
+  }
+}
+
+/** Until nodes talk to each other. */
+function silentInbox(): NodeInbox {
+  const none: Disposable = { [Symbol.dispose]: () => {} };
+  return {
+    send: () => {},
+    listen: () => none,
+    hint: () => {},
+    onHint: () => none,
+    depth: 0,
+    [Symbol.asyncDispose]: async () => {},
+  };
 }
 
 /** Of the database, without being one of the nodes. Rejects with `config.invalid` or `store.unavailable`. */

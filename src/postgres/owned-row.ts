@@ -1,7 +1,13 @@
 // A session of PostgreSQL that this node owns: its lines wait here until the append queue has them in the database.
 import { messageOf, TenonError } from "../base/errors.js";
 import type { SessionId } from "../base/id.js";
-import { type AppendOptions, ONLY_COMMANDS, type OpenWork, type OwnedSession, type StoredLine } from "../session/index.js";
+import {
+  type AppendOptions,
+  ONLY_COMMANDS,
+  type OpenWork,
+  type OwnedSession,
+  type StoredLine,
+} from "../session/index.js";
 import type { KeptResults } from "../tools/index.js";
 
 /** What an append changes in the session's own row. */

@@ -70,7 +70,7 @@ const OWNER = `select s.owner, n.name, n.expires_at > now() as is_alive, s.last_
 const READ = `select s.key, r.seq, r.line from tenon_session s left join lateral (
     select seq, line from (
       select seq, line, sum(octet_length(line)) over (order by seq) as total, row_number() over (order by seq) as n
-      from (select seq, line from tenon_record where session = s.key and seq > $3 order by seq limit $4) some) counted
+      from (select seq, line from tenon_record where session = s.key and seq > $3 order by seq limit $4) page) counted
     where n = 1 or total <= $5) r on true
   where s.account = $1 and s.id = $2 order by r.seq`;
 
@@ -84,7 +84,7 @@ const LIST = `select ${SUMMARY} from tenon_session s
 
 /** Not those that a living node goes on with. */
 const UNFINISHED = `select ${SUMMARY}, s.unfinished from tenon_session s left join tenon_node n on n.id = s.owner
-  where s.account = $1 and s.unfinished is not null and s.title is not null and s.updated_at >= to_timestamp($2 / 1000)
+  where s.account = $1 and s.unfinished is not null and s.title is not null and s.updated_at >= to_timestamp($2::float8 / 1000)
     and (s.owner is null or s.owner = $3 or n.expires_at <= now())`;
 
 const COPY = `with source as (select * from tenon_session where account = $1 and id = $2),
@@ -131,7 +131,7 @@ export class PostgresSessionStore implements SessionStore {
   readonly #account: string;
   readonly #parts: SessionStoreParts;
   /** Those that are open here, or about to be. */
-  readonly #open = new Set<string>();
+  readonly #open = new Map<string, Pick<OwnedSession, "settled"> | undefined>();
 
   constructor(account: string, parts: SessionStoreParts) {
     this.#account = account;
@@ -141,14 +141,14 @@ export class PostgresSessionStore implements SessionStore {
   create(about: SessionAbout, { isPromised = false }: { readonly isPromised?: boolean } = {}): OwnedSession {
     const { id } = about;
     if (this.#open.has(id)) throw alreadyOpen(id);
-    this.#open.add(id);
+    this.#open.set(id, undefined);
     return this.#owned(id, { place: this.#insert(about, isPromised), work: new OpenWork(), isNew: true });
   }
 
   async acquire({ id }: SessionAbout, onRecord: OnStored): Promise<AcquiredSession> {
     const known = knownId(id);
     if (this.#open.has(known)) throw alreadyOpen(known);
-    this.#open.add(known);
+    this.#open.set(known, undefined);
     try {
       const [row] = await this.#query<AcquiredRow>(ACQUIRE, [known, this.#self()]);
       if (!row) throw await this.#notFree(known);
@@ -176,7 +176,7 @@ export class PostgresSessionStore implements SessionStore {
     const [row] = await this.#query<AcquiredRow>(
       `select ${PLACE}, s.forked_from, s.label, extract(epoch from s.created_at) * 1000 as created_ms
        from tenon_session s where s.account = $1 and s.id = $2`,
-      [knownId(id)],
+      [await this.#known(id)],
     );
     if (!row) throw unknownSession(id);
     const problems = await this.#readTo(knownId(id), row.last_seq, onRecord);
@@ -184,14 +184,14 @@ export class PostgresSessionStore implements SessionStore {
   }
 
   async read(id: string, after: number, limit: number): Promise<readonly StoredRecord[]> {
-    return (await this.#page(knownId(id), after, limit)).map(({ record }) => record);
+    return (await this.#page(await this.#known(id), after, limit)).map(({ record }) => record);
   }
 
   async turnStart(id: string, upTo: number): Promise<number> {
     const [row] = await this.#query<{ seq: number }>(
       `select coalesce((select r.seq from tenon_record r where r.session = s.key and r.kind = 'prompt' and r.seq <= $3
          order by r.seq desc limit 1), 0) as seq from tenon_session s where s.account = $1 and s.id = $2`,
-      [knownId(id), upTo],
+      [await this.#known(id), upTo],
     );
     if (!row) throw unknownSession(id);
     return row.seq;
@@ -199,12 +199,13 @@ export class PostgresSessionStore implements SessionStore {
 
   async has(id: string): Promise<boolean> {
     if (!isSessionId(id)) return false;
+    await this.#known(id);
     return (await this.#query("select from tenon_session where account = $1 and id = $2", [id])).length > 0;
   }
 
   async place(id: string): Promise<SessionPlace | undefined> {
     const text = `select ${SUMMARY} from tenon_session s where s.account = $1 and s.id = $2`;
-    const [row] = await this.#query<SummaryRow>(text, [knownId(id)]);
+    const [row] = await this.#query<SummaryRow>(text, [await this.#known(id)]);
     if (!row) throw unknownSession(id);
     const { cwd, additional_directories: additionalDirectories, title } = row;
     return { cwd, additionalDirectories, ...defined({ title: title ?? undefined }) };
@@ -220,7 +221,13 @@ export class PostgresSessionStore implements SessionStore {
     const { cwd, label, cursor, pageSize = SESSION_LIMITS.journal.pageSize } = request;
     const after = cursor === undefined ? undefined : readCursor(cursor);
     const folder = cwd === undefined ? undefined : storable(resolve(cwd));
-    const given = [folder, label === undefined ? undefined : storable(label), after?.updatedMs, after?.id, pageSize + 1];
+    const given = [
+      folder,
+      label === undefined ? undefined : storable(label),
+      after?.updatedMs,
+      after?.id,
+      pageSize + 1,
+    ];
     const rows = await this.#query<SummaryRow>(LIST, given);
     const sessions = rows.slice(0, pageSize).map(summaryOf);
     const last = sessions.at(-1);
@@ -241,7 +248,7 @@ export class PostgresSessionStore implements SessionStore {
 
   async copy(from: string, about: SessionAbout): Promise<void> {
     const { id, cwd, additionalDirectories = [], label } = about;
-    const values = [knownId(from), id, ...folders(cwd, additionalDirectories), orNull(label)];
+    const values = [await this.#known(from), id, ...folders(cwd, additionalDirectories), orNull(label)];
     try {
       const rows = await this.#query(COPY, values);
       if (rows.length === 0) throw unknownSession(from);
@@ -252,7 +259,7 @@ export class PostgresSessionStore implements SessionStore {
 
   async setTitle(id: string, title: string): Promise<void> {
     const text = "update tenon_session set given_title = $3 where account = $1 and id = $2 returning key";
-    const rows = await this.#query(text, [knownId(id), storable(title)]);
+    const rows = await this.#query(text, [await this.#known(id), storable(title)]);
     if (rows.length === 0) throw unknownSession(id);
   }
 
@@ -278,7 +285,8 @@ export class PostgresSessionStore implements SessionStore {
         if (taken) return placeOf(taken);
         throw await this.#notFree(id);
       } catch (error) {
-        if (!(error instanceof TenonError) || error.code !== "store.unavailable" || lease.self.value !== self) throw error;
+        if (!(error instanceof TenonError) || error.code !== "store.unavailable" || lease.self.value !== self)
+          throw error;
         world.log.debug("session.not_created", { session: id, error: error.message });
         await sleep(world, backoffDelayMs(POSTGRES_LIMITS.retry, failures, 1), new AbortController().signal);
       }
@@ -297,7 +305,14 @@ export class PostgresSessionStore implements SessionStore {
     const kept = results && ((owned: OwnedRow) => results(owned, account));
     const row = new OwnedRow({ id, queue, onClosed, ...given, ...defined({ results: kept }) });
     queue.add(row);
+    this.#open.set(id, row);
     return row;
+  }
+
+  /** One that begins here is there once it is settled. Rejects for what cannot be the id of a session. */
+  async #known(id: string): Promise<SessionId> {
+    await this.#open.get(id)?.settled.catch(() => undefined);
+    return knownId(id);
   }
 
   /** Why a session cannot be had. */
@@ -329,12 +344,17 @@ export class PostgresSessionStore implements SessionStore {
         onRecord(record, chars);
       }
       if (page.length > 0 && page.at(-1)?.record.seq === seq) continue;
-      if (seq < lastSeq) return [`The records of this session are damaged: those after ${seq} are missing and not shown.`];
+      if (seq < lastSeq)
+        return [`The records of this session are damaged: those after ${seq} are missing and not shown.`];
     }
     return [];
   }
 
-  async #page(id: SessionId, after: number, limit: number): Promise<readonly { record: StoredRecord; chars: number }[]> {
+  async #page(
+    id: SessionId,
+    after: number,
+    limit: number,
+  ): Promise<readonly { record: StoredRecord; chars: number }[]> {
     const rows = await this.#query<{ key: number; seq: number | null; line: string }>(READ, [
       ...[id, after, Math.max(0, limit)],
       SESSION_LIMITS.log.readBytes,
@@ -370,7 +390,10 @@ function placeOf({ key, epoch, last_seq: lastSeq }: PlaceRow): RowPlace {
 
 function contentOf(row: AcquiredRow): Omit<SessionContent, "problems"> {
   const { forked_from: forkedFrom, label, created_ms: createdMs } = row;
-  return { createdMs: Number(createdMs), ...defined({ forkedFrom: forkedFrom ?? undefined, label: label ?? undefined }) };
+  return {
+    createdMs: Number(createdMs),
+    ...defined({ forkedFrom: forkedFrom ?? undefined, label: label ?? undefined }),
+  };
 }
 
 function summaryOf(row: SummaryRow): SessionSummary {

@@ -4,12 +4,13 @@ import { existsSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { expect } from "vitest";
 import { TenonError } from "../../src/base/errors.js";
-import { Database, migrate } from "../../src/postgres/index.js";
+import { Database, migrate, openPostgresStore } from "../../src/postgres/index.js";
 import { MIGRATIONS, type Migration } from "../../src/postgres/migrations.js";
 import { fakeWorld } from "../../src/testing/index.js";
 import { nodeWorld } from "../../src/world/index.js";
 import { GUARDED_USER, startPostgres } from "../postgres.js";
 import { postgresOfFile, scenario } from "../scenarios/scenario.js";
+import { checkStore, type StorePlace } from "../store-contract.js";
 
 const postgres = postgresOfFile();
 const needs = { ...postgres };
@@ -118,6 +119,47 @@ scenario(
     expect(await problemAt(url)).toBe("none");
     expect(await problemAt(`${url}&options=-c%20default_transaction_read_only%3Don`)).toBe("none"); // nothing to change
   },
+  needs,
+);
+
+/** Nodes of one database, each with everything that a process of its own would have. */
+async function nodesPlace(): Promise<StorePlace> {
+  const url = await postgres.get().database();
+  const opened: AsyncDisposable[] = [];
+  const sql = (text: string) => postgres.get().query(text, url);
+  return {
+    process: async () => {
+      const name = `n${opened.length + 1}`;
+      const store = await openPostgresStore({ world, url, node: { name, roots: [] } });
+      opened.push(store);
+      const die = async () => {
+        await sql(`update tenon_node set expires_at = now() - interval '1 second' where name = '${name}'`);
+      };
+      return { store: store.account("me").sessions, name, die };
+    },
+    takeAway: async (id) => {
+      await sql(`update tenon_session set owner = null, epoch = epoch + 1 where id = '${id}'`);
+    },
+    damage: async () => false,
+    keepResult: async (id, text) => {
+      await sql(`insert into tenon_kept select key, 'r1.txt', 0, '${text}' from tenon_session where id = '${id}'`);
+    },
+    keptResult: async (id) => {
+      const [row] =
+        await sql(`select convert_from(k.data, 'UTF8') as text from tenon_kept k join tenon_session s on s.key = k.session
+        where s.id = '${id}' and k.name = 'r1.txt'`);
+      return row && String(row["text"]);
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const one of opened) await one[Symbol.asyncDispose]();
+    },
+  };
+}
+
+scenario(
+  ["G100", "G101", "G102", "G103", "G733"],
+  "sessions in PostgreSQL: numbered, with one owner, copied, removed and listed as the contract of stores says",
+  () => checkStore(nodesPlace),
   needs,
 );
 

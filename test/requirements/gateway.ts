@@ -524,6 +524,7 @@ export const GATEWAY_REQUIREMENTS = [
     id: "G732",
     text: "a wrong address, password, database or right, a read-only database and one without TLS each say what was tried and what to do, without the password",
   },
+  { id: "G733", text: "sessions in PostgreSQL keep the same contract as sessions in files" },
   // G750 to G769: what gateways that share a database keep there.
   {
     id: "G750",

@@ -388,8 +388,7 @@ async function listSessions(world: StoreWorld, folder: string, request: ListRequ
     if (label !== undefined && summary.label !== label) continue;
     const last = sessions.at(-1);
     // The page is full, and there is at least one more.
-    if (last && sessions.length === pageSize)
-      return { sessions, nextCursor: cursorAfter(last) };
+    if (last && sessions.length === pageSize) return { sessions, nextCursor: cursorAfter(last) };
     sessions.push(summary);
   }
   return { sessions };
