@@ -52,7 +52,11 @@ function filePlace({ world, stateDir, readText, writeText, close }: Disk): Store
           identityOf: (id) => (alive.has(id) ? `born-${id}` : undefined),
         },
       };
-      return { store: new FileSessionStore(one, stateDir), name: `process ${ownId}`, die: () => void alive.delete(ownId) };
+      return {
+        store: new FileSessionStore(one, stateDir),
+        name: `process ${ownId}`,
+        die: () => void alive.delete(ownId),
+      };
     },
     takeAway: async (id) => {
       await world.files.remove(join(stateDir, "session-locks", `${id}.lock`));
