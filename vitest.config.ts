@@ -7,7 +7,7 @@ const WORKERS = Number(process.env["TENON_TEST_WORKERS"] ?? 3);
 
 export default defineConfig({
   test: {
-    globalSetup: ["scripts/lib/vitest-workers.ts"],
+    globalSetup: ["scripts/lib/vitest-workers.ts", "test/test-store.ts"],
     sequence: { sequencer: LongestFirst },
     projects: [
       {

@@ -44,6 +44,16 @@ const LONG: Groups = [
 /** Bounds in milliseconds: nothing else runs meanwhile. */
 const TIMED = ["start", "gateway-kill", "page-speed"];
 
+/** They run on files with all the others, and on PostgreSQL too: one group each commit. */
+const ON_POSTGRES: Groups = [
+  ["integration/gateway-client-servers", "integration/gateway-server"],
+  ["integration/gateway-page"],
+  ["scenarios/gateway-sessions"],
+  ["scenarios/gateway-attacks"],
+  ["scenarios/gateway-remote"],
+  ["scenarios/gateway-page"],
+];
+
 /** Vitest's exclusion of a file, whichever project it belongs to. */
 const excluded = (name: string) => ["--exclude", `**/${name}.test.ts`];
 
@@ -97,6 +107,14 @@ async function timed(name: string, node: string): Promise<void> {
   await ledger.record(name, `what has a bound in milliseconds, run by ${node}`, () => runVitest(name, args, { env }));
 }
 
+async function onPostgres(name: string): Promise<void> {
+  if (ledger.hasFailed("build")) return ledger.skip(name, "build failed");
+  const files = isWhole ? ON_POSTGRES.flat() : groupOf(ON_POSTGRES, await turnOfCommit());
+  const args = ["--project", "scenarios", "--project", "integration", ...files.map((file) => `test/${file}.test.ts`)];
+  const env = { ...BESIDE, TENON_TEST_NODE: process.execPath, TENON_TEST_STORE: "postgres" };
+  await ledger.record(name, `gateways on PostgreSQL: ${files.join(", ")}`, () => runVitest(name, args, { env }));
+}
+
 async function inProcess(name: string, node: string): Promise<void> {
   if (ledger.hasFailed("build")) return ledger.skip(name, "build failed");
   const path = [dirname(node), process.env["PATH"] ?? ""].join(delimiter);
@@ -140,6 +158,7 @@ await Promise.all([
   scenarios("scenarios"),
   conformance("connections", "MCP's own suite for clients, without what is expected to fail")
     .then(() => conformance("acp", "a sample of it through tenon acp"))
+    .then(() => onPostgres("postgres"))
     .then(() => (other === undefined ? undefined : onOtherNode(other))),
 ]);
 

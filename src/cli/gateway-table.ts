@@ -13,6 +13,7 @@ export const GATEWAY: Group = {
       details: [
         "Editors start one themselves with tenon acp --gateway: there is no need to run this by hand on your own machine. Sessions go on without clients, and turns that a crash or a restart broke off are continued.",
         "Listens at a unix socket of yours alone. With --listen also at an address, where every client needs a token: tenon gateway token create. One gateway is one trust domain: tools run as you, whoever asks for them.",
+        "With --store, or TENON_GATEWAY_STORE, which no list of processes shows, several gateways share a PostgreSQL (14 or newer): clients may use any of them, and sessions of one that ends go on at another.",
         "SIGTERM stops it: no new prompts, running turns get 30 s, and what is left goes on at the next start.",
       ],
       options: {
@@ -33,11 +34,18 @@ export const GATEWAY: Group = {
         ),
         "idle-exit": text("TIME", "end when there was no client and no work for so long: 30m"),
         drain: text("TIME", "how long running turns get when it is stopped; 30s unless given"),
+        store: text(
+          "URL",
+          "keep everything in PostgreSQL, which other gateways may share: postgres://…; files of this machine unless given",
+        ),
+        node: text("NAME", "what to call this gateway among those that share the store; the host's name unless given"),
         local: flag("the unix socket only, and loopback once tenon inspect asks for the page"),
         json: JSON_OPTION,
       },
       examples: {
         "tenon gateway run": "serves clients on this machine",
+        "tenon gateway run --store postgres://tenon@db.example/tenon --listen 0.0.0.0:4711 --tls-cert box.pem --tls-key box.key --root /srv/work":
+          "is one of several gateways of a team, which take over each other's sessions",
         "tenon gateway run --listen 0.0.0.0:4711 --tls-cert box.pem --tls-key box.key --root ~/src":
           "serves other machines too, with sessions below ~/src only",
       },

@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, vi } from "vitest";
+import { defined } from "../../src/base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json/json.js";
 import type { WebSocketLink } from "../../src/base/ports/web-socket.js";
 import { loadGateway, loadGatewayServer } from "../../src/gateway/index.js";
@@ -11,6 +12,7 @@ import { ownServers, remoteLink, Translator } from "../../src/translator/index.j
 import { openWebSocket } from "../../src/world/index.js";
 import { cleanEnv, TemporaryFolder } from "../scenarios/agent.js";
 import { scenario } from "../scenarios/scenario.js";
+import { openTestStore } from "../test-store.js";
 
 /** Calls the tool that the prompt names (`NAME {…}`), then says what it answered. */
 const caller: Model = {
@@ -156,14 +158,18 @@ class House implements AsyncDisposable {
     const stateDir = join(house.home.path, "state");
     const { RunningGateway } = await loadGateway();
     const rules = { unattended: "wait", maxQueuedPrompts: 8, openTurns: "continue" } as const;
+    const store = await openTestStore(world, house.home.path);
     const gateway = await RunningGateway.start({
-      ...{ world, stateDir, host: "elsewhere", onStop: () => {} },
+      ...{ world, stateDir, host: "elsewhere", onStop: () => {}, ...defined({ store }) },
       listen: [{ kind: "tcp", host: "127.0.0.1", port: 0 }],
-      openRuntime: async () => createRuntime({ world, model: caller, stateDir, builtin: [], ...rules }),
+      openRuntime: async ({ kept: { sessions, decisions } }) => {
+        const stored = { stateDir, store: sessions, ...defined({ decisions }) };
+        return createRuntime({ world, model: caller, builtin: [], ...stored, ...rules });
+      },
     });
     house.url = `ws://${gateway.addresses[0]}/acp`;
     const { openAccess } = await loadGatewayServer();
-    const access = await openAccess(world, stateDir);
+    const access = await openAccess(world, stateDir, store);
     house.#token = async (name) => {
       const scopes = ["read", "prompt", "approve", "tools"] as const;
       const { token } = await access.tokens.kept.create({ name, scopes });

@@ -2,12 +2,14 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { loadGateway, type RunningGateway, type Scope, tokensInFile } from "../../src/gateway/index.js";
+import { defined } from "../../src/base/json/defined.js";
+import { type AccountStore, loadGateway, type RunningGateway, type Scope } from "../../src/gateway/index.js";
 import { createRuntime, type Model, nodeWorld } from "../../src/index.js";
 import { echoTool, scriptedAcpServer } from "../../src/testing/index.js";
 import { cleanEnv, TemporaryFolder } from "../scenarios/agent.js";
 import { type Frame, type HttpAnswer, send, WireClient } from "../scenarios/gateway/wire-client.js";
 import { scenario } from "../scenarios/scenario.js";
+import { openTestStore, withTokens } from "../test-store.js";
 
 const QUIET = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
@@ -44,11 +46,12 @@ class House implements AsyncDisposable {
   async start(): Promise<void> {
     const { RunningGateway: Runner } = await loadGateway();
     const { world, stateDir } = this;
+    const store = await openTestStore(world, this.home.path);
     this.gateway = await Runner.start({
-      ...{ world, stateDir, host: "here", onStop: () => {} },
+      ...{ world, stateDir, host: "here", onStop: () => {}, ...defined({ store }) },
       listen: [{ kind: "socket", path: this.socketPath }],
       pageFolder: join(this.home.path, "page"),
-      openRuntime: async ({ stateDir: folder }) => this.runtime(folder),
+      openRuntime: async ({ stateDir: folder, kept }) => this.runtime(folder, kept),
     });
   }
 
@@ -57,9 +60,10 @@ class House implements AsyncDisposable {
     await this.gateway?.[Symbol.asyncDispose]();
   }
 
-  runtime(stateDir: string) {
+  runtime(stateDir: string, { sessions, decisions }: Partial<AccountStore> = {}) {
     const rules = { unattended: "wait", maxQueuedPrompts: 8, openTurns: "continue" } as const;
-    return createRuntime({ world: this.world, model, stateDir, builtin: [], ...rules });
+    const stored = { stateDir, ...defined({ store: sessions, decisions }) };
+    return createRuntime({ world: this.world, model, builtin: [], ...stored, ...rules });
   }
 
   /** At the unix socket. */
@@ -70,11 +74,13 @@ class House implements AsyncDisposable {
   async remote(account: string, scopes: readonly Scope[]): Promise<WireClient> {
     await this.page();
     const name = `t${this.clients.length}`;
-    const { token } = await tokensInFile(this.world, this.stateDir).create({ name, account, scopes });
+    const { token } = await withTokens(this.world, this.home.path, (tokens) =>
+      tokens.create({ name, account, scopes }),
+    );
     const headers = { authorization: `Bearer ${token}` };
     const opening = () => WireClient.open(`ws://127.0.0.1:${this.port}/acp`, headers);
     const isTaken = async () => (await send(this.at, { path: "/me", headers })).status === 200;
-    while (!(await isTaken())) await new Promise((resolve) => setTimeout(resolve, 10)); // the file is watched
+    while (!(await isTaken())) await new Promise((resolve) => setTimeout(resolve, 10)); // they are watched
     return await this.#introduced(await opening(), {});
   }
 

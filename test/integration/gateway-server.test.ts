@@ -17,6 +17,7 @@ import { CERTIFICATE, KEY } from "../certificate.js";
 import { cleanEnv, TemporaryFolder } from "../scenarios/agent.js";
 import { dial, send, untilEnd, WireClient } from "../scenarios/gateway/wire-client.js";
 import { scenario } from "../scenarios/scenario.js";
+import { openTestStore } from "../test-store.js";
 
 const QUIET = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
@@ -61,7 +62,8 @@ async function running(more: Partial<GatewayServerOptions> = {}): Promise<Runnin
   const home = new TemporaryFolder();
   const world = nodeWorld({ env: cleanEnv(home.path), log: QUIET });
   const { startGateway, openAccess } = await loadGatewayServer();
-  const access = await openAccess(world, home.path);
+  const store = await openTestStore(world, home.path);
+  const access = await openAccess(world, home.path, store);
   const echo = new EchoAgent();
   const socketPath = join(home.path, "gateway", "gateway.sock");
   const listen = [{ kind: "tcp", host: "127.0.0.1", port: 0 } as const, { kind: "socket", path: socketPath } as const];
@@ -82,6 +84,7 @@ async function running(more: Partial<GatewayServerOptions> = {}): Promise<Runnin
     [Symbol.asyncDispose]: async () => {
       await gateway[Symbol.asyncDispose]();
       await access[Symbol.asyncDispose]();
+      await store?.[Symbol.asyncDispose]();
       home[Symbol.dispose]();
     },
   };

@@ -544,6 +544,19 @@ export const GATEWAY_REQUIREMENTS = [
     id: "G755",
     text: "kept results are in the database in parts of at most 1 MB, byte for byte, for the next owner too; an owner that was superseded keeps nothing more, and a database that is away for a moment costs nothing",
   },
+  {
+    id: "G756",
+    text: "a database that cannot be used ends tenon gateway with exit code 3, what was tried and what to do, never with the password, and leaves no table by halves: wrong address, password, database, rights, newer or changed tables, read-only, full",
+  },
+  {
+    id: "G757",
+    text: "tenon gateway run --store warns of a password in the list of processes; TENON_GATEWAY_STORE does not show it, and no session, server or log gets to see it; a local gateway stays on files",
+  },
+  { id: "G758", text: "tenon gateway token works on the tokens of the database, whether a gateway runs or not" },
+  {
+    id: "G759",
+    text: "a gateway on a database is ready while the database can be reached and its lease is held, and says so at /readyz",
+  },
   // G820 to G839: several nodes under faults, and how they are run.
   {
     id: "G820",

@@ -9,6 +9,7 @@ import {
   type MessageValidator,
   startAgent,
 } from "../../src/testing/index.js";
+import { storeVariables } from "../test-store.js";
 import { agentNode, TENON } from "./peers.js";
 
 /** A directory that is gone when the scenario is over. */
@@ -27,7 +28,7 @@ export function cleanEnv(home: string, extra: Readonly<Record<string, string>> =
     const value = process.env[name];
     return value === undefined ? [] : [[name, value]];
   });
-  return { ...Object.fromEntries(keep), TENON_HOME: home, ...extra };
+  return { ...Object.fromEntries(keep), TENON_HOME: home, ...storeVariables(home), ...extra };
 }
 
 /** What is in the stable protocol must fit that; the rest, and what the unstable one says more, must fit the unstable one. */

@@ -3,8 +3,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { type NewToken, tokensInFile } from "../../src/gateway/index.js";
+import type { NewToken } from "../../src/gateway/index.js";
 import { nodeWorld } from "../../src/index.js";
+import { isOnPostgres, withTokens } from "../test-store.js";
 import { cleanEnv, TemporaryFolder } from "./agent.js";
 import { ATTACKS, type Target } from "./gateway/attacks.js";
 import { PAGE_ATTACKS } from "./gateway/page-attacks.js";
@@ -44,14 +45,15 @@ class RunningGateway {
 /** Tokens made and revoked by another process than the gateway's. */
 function tokensOf(home: TemporaryFolder, at: { readonly host: string; readonly port: number }) {
   const world = nodeWorld({ env: {} });
-  const file = tokensInFile(world, join(home.path, "state"));
   const ids = new Map<string, string>();
   const isTaken = async (token: string) => {
     const from = `127.0.${2 + Math.floor(Math.random() * 200)}.${1 + Math.floor(Math.random() * 250)}`;
     return (await send(at, { headers: { authorization: `Bearer ${token}` }, from })).status !== 401;
   };
   const create = async (more: Partial<NewToken>) => {
-    const { token, listed } = await file.create({ name: `t${ids.size}`, scopes: ["read", "prompt"], ...more });
+    const { token, listed } = await withTokens(world, home.path, (tokens) =>
+      tokens.create({ name: `t${ids.size}`, scopes: ["read", "prompt"], ...more }),
+    );
     ids.set(token, listed.id);
     return token;
   };
@@ -64,14 +66,30 @@ function tokensOf(home: TemporaryFolder, at: { readonly host: string; readonly p
       return token;
     },
     revoke: async (token: string) => {
-      await file.revoke(ids.get(token) ?? "");
+      await withTokens(world, home.path, (tokens) => tokens.revoke(ids.get(token) ?? ""));
       await expect.poll(() => isTaken(token), { interval: 10 }).toBe(false);
     },
   };
 }
 
+/** Of a gateway that is over: a chat has its sessions in files. */
+async function sessionInDatabase(home: TemporaryFolder, cwd: string): Promise<string> {
+  const socket = join(home.path, "run", "earlier.sock");
+  const gateway = new RunningGateway(home, ["--socket", socket, "--listen", "127.0.0.1:0", "--drain", "0s"]);
+  await gateway.port();
+  const client = await WireClient.open(`ws+unix:${socket}:/acp`);
+  await client.initialize();
+  const { result } = await client.request("session/new", { cwd, mcpServers: [] });
+  const sessionId = String(result?.["sessionId"]);
+  await client.request("session/prompt", { sessionId, prompt: [{ type: "text", text: "hello" }] });
+  await client.close();
+  await gateway.stop();
+  return sessionId;
+}
+
 /** Of a chat that is over. */
 async function storedSession(home: TemporaryFolder, cwd: string): Promise<string> {
+  if (isOnPostgres) return await sessionInDatabase(home, cwd);
   const sessions = join(home.path, "state", "sessions");
   const before = new Set(existsSync(sessions) ? readdirSync(sessions) : []);
   await runCommand(agentNode(), [TENON, "chat", "-p", "hello"], { env: cleanEnv(home.path), cwd });

@@ -14,6 +14,7 @@ import {
   type NotifySettings,
   type RunningGateway,
   type RuntimePlace,
+  type Tokens,
   tokensInFile,
 } from "../../../gateway/index.js";
 import { type FileTrace, machineEnv, nodeWorld } from "../../../world/index.js";
@@ -27,10 +28,21 @@ import { secretResolver, unaskedSecrets } from "../../secrets.js";
 import { visible } from "../../terminal/text.js";
 import { gatewayTap, openTraceFile } from "../../trace.js";
 import { durationOf } from "./control.js";
+import { nodeName, openNodeStore, storeAddress } from "./store.js";
 
 type RunValues = Values<
   "local" | "insecure-http" | "json",
-  "config" | "mcp-config" | "model" | "trace" | "socket" | "tls-cert" | "tls-key" | "idle-exit" | "drain",
+  | "config"
+  | "mcp-config"
+  | "model"
+  | "trace"
+  | "socket"
+  | "tls-cert"
+  | "tls-key"
+  | "idle-exit"
+  | "drain"
+  | "store"
+  | "node",
   "listen" | "root" | "host"
 >;
 
@@ -65,9 +77,13 @@ export const runGatewayRun: Run<RunValues> = async ({ values }, context) => {
     exitAfter(close, code, graceMs + CLI_LIMITS.gatewayStopMs);
   };
   const { RunningGateway: Runner } = await loadGateway();
+  const listen = placesOf(values, context, gatewaySocketPath(world, stateDir));
+  const isLocal = values.local === true || idleExitMs !== undefined;
+  const url = storeAddress({ store: values.store, isLocal }, context);
+  const node = nodeName(values.node);
+  const store = url === undefined ? undefined : await openNodeStore(world, url, { name: node, roots });
   const gateway: RunningGateway = await Runner.start({
-    ...{ world, stateDir, roots, host: hostname() },
-    listen: placesOf(values, context, gatewaySocketPath(world, stateDir)),
+    ...{ world, stateDir, roots, listen, node, host: hostname(), ...defined({ store }) },
     ...defined({ hosts: values.host }),
     pageFolder: fileURLToPath(PAGE_FOLDER),
     ownAddresses,
@@ -86,7 +102,8 @@ export const runGatewayRun: Run<RunValues> = async ({ values }, context) => {
   }
   if (idleExitMs !== undefined) exitWhenIdle(gateway, world, { idleExitMs, stop: () => stop(0, EXIT.done) });
   tellStart(values, gateway.addresses, context);
-  if (values.listen !== undefined) await tellOfTokens(world, stateDir, context);
+  const tokens = store?.tokens ?? tokensInFile(world, stateDir);
+  if (values.listen !== undefined) await tellOfTokens(tokens, context);
   await new Promise(() => {}); // until a signal, a client or idleness stops it
 };
 
@@ -166,11 +183,10 @@ function addressOf(text: string): { readonly host: string; readonly port: number
 }
 
 /** Nobody gets in at an address without one. */
-async function tellOfTokens(world: World, stateDir: string, context: CommandContext): Promise<void> {
-  const tokens = await tokensInFile(world, stateDir).list();
+async function tellOfTokens(tokens: Tokens, context: CommandContext): Promise<void> {
   const isGood = ({ revokedAt, expiresAt = Infinity }: ListedToken) =>
-    revokedAt === undefined && expiresAt > world.now();
-  if (!tokens.some(isGood))
+    revokedAt === undefined && expiresAt > context.world.now();
+  if (!(await tokens.list()).some(isGood))
     context.errorOutput.write("There is no token yet: tenon gateway token create NAME --scopes …\n");
 }
 

@@ -1,6 +1,7 @@
 // Where a gateway keeps what outlives it: in files, or in the database that `--store` or TENON_GATEWAY_STORE names.
+import { hostname } from "node:os";
 import type { World } from "../../../base/ports/world.js";
-import type { Tokens } from "../../../gateway/index.js";
+import type { GatewayStore, Tokens } from "../../../gateway/index.js";
 import { misused } from "../../command.js";
 import { type CommandContext, warn } from "../../context.js";
 
@@ -32,8 +33,24 @@ function hasPassword(url: string): boolean {
   return /^[a-z]+:\/\/[^/@]*:[^@]*@/u.test(url) || /[?&]password=./u.test(url);
 }
 
+/** As a node among those that share the database. */
+export async function openNodeStore(
+  world: World,
+  url: string,
+  node: { readonly name: string; readonly roots: readonly string[] },
+): Promise<GatewayStore> {
+  const { openPostgresStore } = await import("../../../postgres/index.js");
+  return await openPostgresStore({ world, url, node });
+}
+
 /** Without being a node. */
 export async function openTokens(world: World, url: string): Promise<{ readonly tokens: Tokens } & AsyncDisposable> {
   const { openPostgresTokens } = await import("../../../postgres/index.js");
   return await openPostgresTokens({ world, url });
+}
+
+export function nodeName(given: string | undefined): string {
+  if (given === undefined) return hostname().slice(0, 64);
+  if (/^[\p{L}\p{N}][\p{L}\p{N}._-]{0,63}$/u.test(given)) return given;
+  throw misused("--node takes a name of 1 to 64 letters, digits or ._-");
 }
