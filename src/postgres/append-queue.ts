@@ -134,6 +134,8 @@ export class AppendQueue implements AsyncDisposable {
   /** Its id is another one now, or it has none: sessions of the old one are others'. */
   #loseAll(): void {
     for (const row of [...this.#open]) row.supersede("this node was cut off from the database for too long");
+    this.#unsettled = [];
+    this.#connection.reset(); // one that was cut off may be silent for long
   }
 
   async #run(signal: AbortSignal): Promise<void> {
@@ -232,8 +234,11 @@ export class AppendQueue implements AsyncDisposable {
       for (const part of this.#unsettled) {
         const now = byKey.get(part.key);
         const isOurs = now?.owner === self && now?.epoch === part.row.epoch;
-        if (isOurs && now.last_seq >= part.lastSeq) this.#written(part);
-        else if (!isOurs || now.last_seq !== part.firstSeq - 1) this.#superseded(part, now);
+        // An earlier statement that was believed lost may have come meanwhile, with the first of these appends.
+        const done = isOurs ? part.appends.filter(({ lines }) => (lines.at(-1)?.seq ?? 0) <= now.last_seq) : [];
+        const lastSeq = done.at(-1)?.lines.at(-1)?.seq ?? part.firstSeq - 1;
+        if (!isOurs || (done.length < part.appends.length && now.last_seq !== lastSeq)) this.#superseded(part, now);
+        else if (done.length > 0) this.#written({ ...part, appends: done, lastSeq });
       }
       this.#unsettled = [];
     }

@@ -112,6 +112,11 @@ export class Connection implements Disposable {
     }
   }
 
+  /** Nobody waits for its answer any more: the next statement goes over a new one. */
+  reset(): void {
+    this.#drop();
+  }
+
   [Symbol.dispose](): void {
     this.#isClosed = true;
     this.#drop();

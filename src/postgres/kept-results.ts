@@ -59,7 +59,9 @@ export class PostgresResults implements KeptResults {
   }
 
   async remove(name: string): Promise<void> {
-    await this.#query(`delete from tenon_kept where ${NAMED}`, [name]);
+    const { epoch } = this.#options.owned; // of the next owner nothing is removed
+    const owned = "select key from tenon_session where account = $1 and id = $2 and epoch = $4";
+    await this.#query(`delete from tenon_kept where session = (${owned}) and name = $3`, [name, epoch]);
   }
 
   async index(): Promise<readonly string[]> {
