@@ -187,6 +187,7 @@ export class RunningGateway implements AsyncDisposable {
       const reconnect = () => client.close("a session moved: connect again", SERVICE_RESTART);
       const access = new ClientAccess({
         ...{ sessions, principal, keys, audit, roots, node, host, methods, isLinked, reconnect },
+        hasNodes: this.#links !== undefined,
       });
       const stream = this.#links && !isLinked ? this.#forwarding(this.#links, client, access) : client;
       const agent = this.#agent.createAgent({

@@ -13,8 +13,8 @@ export interface AppendQueueOptions {
   readonly world: Pick<World, "log" | "after" | "soon" | "monotonicMs">;
   readonly database: Database;
   readonly lease: Lease;
-  /** A session has more records; without a number it was released. */
-  readonly onChange: (session: string, seq?: number) => void;
+  /** A session was released: others may have it. */
+  readonly onReleased: (session: string) => void;
 }
 
 /** Since the start of this node. */
@@ -244,13 +244,12 @@ export class AppendQueue implements AsyncDisposable {
     }
   }
 
-  #written({ row, appends, lastSeq }: Part): void {
+  #written({ row, appends }: Part): void {
     if (row.lost.aborted) return;
     row.written(appends.length);
     for (const { lines } of appends) this.figures.records += lines.length;
     this.#suspects.delete(row);
     this.#done(row);
-    this.#options.onChange(row.id, lastSeq);
   }
 
   /** Behind the others, where it has more to do. */
@@ -289,7 +288,7 @@ export class AppendQueue implements AsyncDisposable {
     await this.#connection.query({ text: RELEASE, values, name: "release" }, POSTGRES_LIMITS.appendMs);
     for (const row of leaving) {
       row.left();
-      this.#options.onChange(row.id);
+      this.#options.onReleased(row.id);
     }
   }
 }

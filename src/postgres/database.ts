@@ -73,9 +73,9 @@ export class Database implements AsyncDisposable {
     }
   }
 
-  /** For one purpose; it is made with the first statement, and again after it broke. */
-  connection(): Connection {
-    return new Connection(this.#config, { shown: this.shown, log: this.#world.log });
+  /** For one purpose; it is made with the first statement, and again after it broke. `heard`: what it hears besides. */
+  connection(heard?: Heard): Connection {
+    return new Connection(this.#config, { shown: this.shown, log: this.#world.log, heard });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -84,18 +84,32 @@ export class Database implements AsyncDisposable {
   }
 }
 
+/** Notifications of a channel, while the connection lives. */
+interface Heard {
+  readonly channel: string;
+  readonly onNotification: (payload: string) => void;
+}
+
+interface ConnectionOptions {
+  readonly shown: string;
+  readonly log: World["log"];
+  readonly heard: Heard | undefined;
+}
+
 /** One statement at a time. What a statement did whose connection broke is not known. */
 export class Connection implements Disposable {
   readonly #config: pg.ClientConfig;
   readonly #shown: string;
   readonly #log: World["log"];
+  readonly #heard: Heard | undefined;
   #client: pg.Client | undefined;
   #isClosed = false;
 
-  constructor(config: pg.ClientConfig, { shown, log }: { readonly shown: string; readonly log: World["log"] }) {
+  constructor(config: pg.ClientConfig, { shown, log, heard }: ConnectionOptions) {
     this.#config = config;
     this.#shown = shown;
     this.#log = log;
+    this.#heard = heard;
   }
 
   async query<T extends Row>(
@@ -135,8 +149,11 @@ export class Connection implements Disposable {
     });
     client.on("end", forget);
     this.#client = client;
+    const heard = this.#heard;
+    if (heard) client.on("notification", ({ payload = "" }) => heard.onNotification(payload));
     try {
       await client.connect();
+      if (heard) await client.query(`listen ${heard.channel}`);
     } catch (error) {
       forget();
       await client.end().catch(() => undefined);

@@ -1,17 +1,17 @@
 // What gateways that share a PostgreSQL keep there.
 import { Scope } from "../base/async/scope.js";
-import { defined } from "../base/json/defined.js";
 import type { World } from "../base/ports/world.js";
 import { type AccountStore, type GatewayStore, type Nodes, PairingCodes, Tokens } from "../gateway/index.js";
 import type { OwnedSession } from "../session/index.js";
 import { AppendQueue } from "./append-queue.js";
 import { Database } from "./database.js";
 import { PostgresDecisions } from "./decisions.js";
+import { PostgresInbox } from "./inbox.js";
 import { PostgresResults } from "./kept-results.js";
 import { Lease } from "./lease.js";
 import { POSTGRES_LIMITS } from "./limits.js";
 import { migrate } from "./migrations.js";
-import { type NodeInbox, PostgresNodes } from "./nodes.js";
+import { PostgresNodes } from "./nodes.js";
 import { PostgresSessionStore } from "./session-store.js";
 import { clientSecret, codesInDatabase } from "./settings.js";
 import { PostgresTokens } from "./tokens.js";
@@ -36,9 +36,9 @@ export async function openPostgresStore(
   try {
     const database = scope.own(await openDatabase(options, `tenon gateway ${node.name}`));
     const lease = scope.own(new Lease({ world, database, node, leaseMs }));
-    const inbox = scope.own(silentInbox());
-    const onChange = (session: string, seq?: number) => inbox.hint({ session, ...defined({ seq }) });
-    const queue = scope.own(new AppendQueue({ world, database, lease, onChange }));
+    const inbox = scope.own(new PostgresInbox({ world, database, self: lease.self }));
+    const onReleased = (session: string) => inbox.hint({ session });
+    const queue = scope.own(new AppendQueue({ world, database, lease, onReleased }));
     await lease.start();
     const results = (owned: OwnedSession, account: string) => new PostgresResults({ world, database, owned, account });
     const accounts = new Map<string, AccountStore>();
@@ -62,19 +62,6 @@ export async function openPostgresStore(
     await scope.close();
     throw error;
   }
-}
-
-/** Until nodes talk to each other. */
-function silentInbox(): NodeInbox {
-  const none: Disposable = { [Symbol.dispose]: () => {} };
-  return {
-    send: () => {},
-    listen: () => none,
-    hint: () => {},
-    onHint: () => none,
-    depth: 0,
-    [Symbol.asyncDispose]: async () => {},
-  };
 }
 
 /** Of the database, without being one of the nodes. Rejects with `config.invalid` or `store.unavailable`. */

@@ -23,6 +23,25 @@ export const POSTGRES_LIMITS = {
   leftWithinMs: 86_400_000,
   /** Records of one page when a whole session is read. */
   readRecords: 500,
+  /**
+   * Messages between nodes: in one statement, and waiting here before all links are given up; attempts to write them; one statement;
+   * how often the table is looked at, and cleaned of dead nodes' messages; hints are joined for this long, so many to a
+   * notification, which has at most 8,000 bytes; and a connection that does not answer by then gets no hints any more.
+   */
+  inbox: {
+    batch: { messages: 500, bytes: 16_777_216 },
+    unsent: { messages: 20_000, bytes: 67_108_864 },
+    attempts: 3,
+    retryMs: 100,
+    statementMs: 5_000,
+    pollMs: 1_000,
+    cleanEvery: 10,
+    hintEveryMs: 5,
+    hintItems: 50,
+    probeMs: 1_000,
+    /** For messages and hints that are not sent yet when the node ends. */
+    closeMs: 1_000,
+  },
   /** For another node that brings the tables up to date; then this one gives up and says so. */
   migrateMs: 60_000,
   /** Of a kept result, in one row: a range of it is read in one go. */

@@ -94,6 +94,17 @@ export const MIGRATIONS: readonly Migration[] = [
         decided_at timestamptz not null default now(),
         primary key (account, id));`,
   },
+  {
+    name: "messages between nodes",
+    sql: `
+      create table tenon_inbox (
+        to_node uuid not null references tenon_node on delete cascade,
+        from_node uuid not null,
+        link text not null,
+        n bigint not null,
+        body text not null,
+        primary key (to_node, from_node, link, n));`,
+  },
 ];
 
 /** Which steps were applied. */

@@ -3,20 +3,15 @@ import type { ReadonlyCell } from "../base/async/cell.js";
 import type { LeftSession, NodeFigures, NodeHint, NodeInfo, NodeMessage, Nodes } from "../gateway/index.js";
 import type { AppendQueue } from "./append-queue.js";
 import type { Database, Row } from "./database.js";
+import type { PostgresInbox } from "./inbox.js";
 import type { Lease } from "./lease.js";
 import { POSTGRES_LIMITS } from "./limits.js";
-
-/** Messages and hints between nodes. */
-export interface NodeInbox extends Pick<Nodes, "send" | "listen" | "hint" | "onHint">, AsyncDisposable {
-  /** Messages that wait here now. */
-  readonly depth: number;
-}
 
 export interface PostgresNodesParts {
   readonly database: Database;
   readonly lease: Lease;
   readonly queue: AppendQueue;
-  readonly inbox: NodeInbox;
+  readonly inbox: PostgresInbox;
   readonly roots: readonly string[];
 }
 

@@ -36,8 +36,8 @@ export class NodeLinks implements AsyncDisposable {
   readonly #options: NodeLinksOptions;
   /** By the other node and the link. */
   readonly #ends = new Map<string, LinkEnd>();
-  /** By session. */
-  readonly #logs = new Map<string, FollowedLog>();
+  /** By session: accounts may have sessions of the same id. */
+  readonly #logs = new Map<string, Map<SessionStore, FollowedLog>>();
   /** Those who want to know which nodes live. */
   readonly #watchers = new Set<(nodes: readonly NodeInfo[]) => void>();
   readonly #stops: (() => void)[];
@@ -85,14 +85,15 @@ export class NodeLinks implements AsyncDisposable {
 
   /** One log for all clients of this node. `seq`: of a record that is in the store. */
   async follow(store: SessionStore, id: string, seq: number): Promise<UsedLog> {
-    const known = this.#logs.get(id) ?? { log: StoredLog.open(store, id, seq), users: 0 };
-    this.#logs.set(id, known);
+    const ofId = this.#logs.get(id) ?? new Map<SessionStore, FollowedLog>();
+    const known = ofId.get(store) ?? { log: StoredLog.open(store, id, seq), users: 0 };
+    this.#logs.set(id, ofId.set(store, known));
     known.users += 1;
     this.#checkSoon();
     const release = () => {
       known.users -= 1;
       if (known.users > 0) return;
-      if (this.#logs.get(id) === known) this.#logs.delete(id);
+      this.#forget(id, store, known);
       handled(
         known.log.then((log) => log.close()),
         this.#options.world.log,
@@ -111,16 +112,22 @@ export class NodeLinks implements AsyncDisposable {
 
   /** The session has a record of that number: those who follow it here get it. */
   advance(session: string, seq: number): void {
-    const followed = this.#logs.get(session);
-    if (!followed) return;
-    const advanced = followed.log.then(async (stored) => {
-      if (stored.log.lastSeq < seq) await stored.advance();
-    });
-    // The next hint or look tries again; a database that stays away ends the links.
-    advanced.catch((error: unknown) => {
-      if (this.#logs.get(session) === followed && isGone(error)) this.#logs.delete(session);
-      this.#options.world.log.warn("links.read_failed", { session, error: messageOf(error) });
-    });
+    for (const [store, followed] of this.#logs.get(session) ?? []) {
+      const advanced = followed.log.then(async (stored) => {
+        if (stored.log.lastSeq < seq) await stored.advance();
+      });
+      // The next hint or look tries again; a database that stays away ends the links.
+      advanced.catch((error: unknown) => {
+        if (isGone(error)) this.#forget(session, store, followed);
+        this.#options.world.log.warn("links.read_failed", { session, error: messageOf(error) });
+      });
+    }
+  }
+
+  #forget(session: string, store: SessionStore, followed: FollowedLog): void {
+    const ofId = this.#logs.get(session);
+    if (ofId?.get(store) === followed) ofId.delete(store);
+    if (ofId?.size === 0) this.#logs.delete(session);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

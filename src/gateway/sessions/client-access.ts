@@ -45,6 +45,8 @@ export interface ClientAccessOptions {
   /** Of the machine: two gateways with the same have the same files. */
   readonly host: string;
   readonly methods: GatewayMethods;
+  /** There are other nodes: a client may name a session to them as soon as it knows it. */
+  readonly hasNodes?: boolean;
   /** The client is at another node, which shows it the records itself. */
   readonly isLinked?: boolean;
   /** Ends the connection in a way after which a client connects again. */
@@ -163,6 +165,7 @@ export class ClientAccess implements SessionAccess {
     const isThere = id !== undefined && (await sessions.store(this.account).has(id));
     const known = isThere ? await this.#asBegun({ ...place, id }) : { ...place, ...defined({ id }) };
     const open = await sessions.create({ ...known, ...defined({ label }) }, this.#opener);
+    if (this.#options.hasNodes) await this.store.has(open.id); // waits until it is there
     return { session: this.#enter(open), showsOwn: true };
   }
 
