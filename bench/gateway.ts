@@ -3,6 +3,9 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { ROOT } from "../scripts/lib/run.js";
+import { defined } from "../src/base/json/defined.js";
+import { lacksPostgres } from "../test/postgres.js";
+import { type AppendsResult, measureAppends, measurePrompts, type PromptsResult } from "./gateway/database.js";
 import { BenchGateway } from "./gateway/gateway.js";
 import { type DeafResult, type IdleResult, measureDeaf, measureIdle } from "./gateway/held.js";
 import { CLIENTS, measureStream, type StreamPrograms } from "./gateway/stream.js";
@@ -17,11 +20,18 @@ import { median, rounded } from "./lib/statistics.js";
 import { INITIALIZE, measureInitialize } from "./start/initialize.js";
 
 const USAGE =
-  "usage: npm run bench -- gateway [--only start|stream|deaf|idle]... [--quick] [--samples N] [--node PATH] [--assert]";
+  "usage: npm run bench -- gateway [--only start|stream|deaf|idle|appends|prompts]... [--quick] [--samples N] [--node PATH] [--assert]";
 const TENON = join(ROOT, "dist/cli/main.js");
-const PARTS = ["start", "stream", "deaf", "idle"] as const;
-const FULL = { samples: 7, starts: 30, deafMs: 60_000, idle: [10, 100, 1_000], idleSamples: 2 } as const;
-const QUICK = { samples: 3, starts: 10, deafMs: 10_000, idle: [10, 100], idleSamples: 1 } as const;
+const PARTS = ["start", "stream", "deaf", "idle", "appends", "prompts"] as const;
+const FULL = {
+  samples: 7,
+  starts: 30,
+  deafMs: 60_000,
+  idle: [10, 100, 1_000],
+  idleSamples: 2,
+  promptsMs: 8_000,
+} as const;
+const QUICK = { samples: 3, starts: 10, deafMs: 10_000, idle: [10, 100], idleSamples: 1, promptsMs: 4_000 } as const;
 const NEW_SESSIONS = 40;
 
 /** What is promised; `--assert` makes the bench fail when one is not kept. */
@@ -33,6 +43,7 @@ const PROMISES = {
   rateRatio: 0.5,
   deaf: { turnRatio: 1.05, memoryMb: 4 },
   idle: { ratio: 1.3, growth: 1.1 },
+  appends: { recordsPerStatement: 5, ms: 10 },
 } as const;
 
 type Part = (typeof PARTS)[number];
@@ -59,6 +70,8 @@ interface Results {
   readonly stream?: readonly Summary[];
   readonly deaf?: DeafResult;
   readonly idle?: readonly IdleResult[];
+  readonly appends?: AppendsResult;
+  readonly prompts?: readonly PromptsResult[];
 }
 
 function read(words: readonly string[]): Options {
@@ -127,7 +140,7 @@ async function newSession(command: AgentCommand): Promise<number> {
   }
 }
 
-function brokenPromises({ start, stream, deaf, idle }: Results): readonly string[] {
+function brokenPromises({ start, stream, deaf, idle, appends }: Results): readonly string[] {
   const broken: string[] = [];
   const atMost = (value: number, limit: number, words: string) => {
     if (!(value <= limit)) broken.push(`${words}: ${rounded(value)}, at most ${limit}`);
@@ -160,11 +173,20 @@ function brokenPromises({ start, stream, deaf, idle }: Results): readonly string
   if (few && most) {
     const words = `x the heap of one of ${few.sessions} idle sessions, for one of ${most.sessions}`;
     atMost(most.heapKb / few.heapKb, PROMISES.idle.growth, words);
+    if (few.databaseKb !== undefined && most.databaseKb !== undefined)
+      atMost(most.databaseKb / few.databaseKb, PROMISES.idle.growth, `${words}, on PostgreSQL`);
+  }
+  if (appends) {
+    const { recordsPerStatement: least, ms } = PROMISES.appends;
+    atMost(appends.appendMs, ms, "ms of an append");
+    // How prompts a second grow with nodes is told, not promised: where there are two cores, the machine decides.
+    if (!(appends.recordsPerStatement >= least))
+      broken.push(`${rounded(appends.recordsPerStatement)} records a statement, at least ${least}`);
   }
   return broken;
 }
 
-function show({ start, stream, deaf, idle }: Results): void {
+function show({ start, stream, deaf, idle, appends, prompts }: Results): void {
   const cells = (...values: readonly (number | undefined)[]) =>
     values.map((value) => (value === undefined ? "" : String(rounded(value))));
   if (start) {
@@ -191,11 +213,22 @@ function show({ start, stream, deaf, idle }: Results): void {
     printTable(["a client that reads nothing", "turns", "x turn", "MB"], [["", ...cells(turns, turnRatio, memoryMb)]]);
   }
   if (idle) {
-    const rows = idle.map(({ sessions, heapKb, stdioKb, ratio }) => [
+    const rows = idle.map(({ sessions, heapKb, stdioKb, ratio, databaseKb }) => [
       String(sessions),
-      ...cells(heapKb, stdioKb, ratio),
+      ...cells(heapKb, stdioKb, ratio, databaseKb),
     ]);
-    printTable(["idle sessions", "heap KB each", "stdio KB each", "x"], rows);
+    printTable(["idle sessions", "heap KB each", "stdio KB each", "x", "on PostgreSQL, KB each"], rows);
+  }
+  if (appends) {
+    const { sessions, recordsPerStatement, appendMs } = appends;
+    printTable(
+      ["streaming sessions on PostgreSQL", "records a statement", "append ms"],
+      [[String(sessions), ...cells(recordsPerStatement, appendMs)]],
+    );
+  }
+  if (prompts) {
+    const rows = prompts.map(({ where, promptsPerSecond, ratio }) => [where, ...cells(promptsPerSecond, ratio)]);
+    printTable(["store", "prompts/s", "x files"], rows);
   }
 }
 
@@ -221,12 +254,13 @@ async function main({ parts, isQuick, isAsserted, samples, node }: Options): Pro
   const deaf = await of("deaf", () => measureDeaf(gateway, sizes.deafMs));
   const sides = { gateway, sessions: program(sessionsFile) };
   const idle = await of("idle", () => measureIdle(sides, sizes.idle, Math.min(samples, sizes.idleSamples)));
-  const results: Results = {
-    ...(start && { start }),
-    ...(stream && { stream }),
-    ...(deaf && { deaf }),
-    ...(idle && { idle }),
-  };
+  const missing = lacksPostgres();
+  if (missing !== undefined) say(`gateway: not measured without ${missing}: appends, prompts`);
+  const onDatabase = async <T>(part: Part, measure: () => Promise<T>) =>
+    missing === undefined ? await of(part, measure) : undefined;
+  const appends = await onDatabase("appends", () => measureAppends(gateway));
+  const prompts = await onDatabase("prompts", () => measurePrompts(gateway, sizes.promptsMs));
+  const results: Results = defined({ start, stream, deaf, idle, appends, prompts });
   show(results);
   const broken = brokenPromises(results);
   for (const line of broken) say(`promise broken: ${line}`);

@@ -162,6 +162,24 @@ await Promise.all([
     .then(() => (other === undefined ? undefined : onOtherNode(other))),
 ]);
 
+/** Both cores are busy with its nodes: nothing else runs meanwhile. */
+async function chaos(name: string): Promise<void> {
+  if (ledger.hasFailed("build")) return ledger.skip(name, "build failed");
+  await ledger.record(name, "three nodes on one PostgreSQL, killed, frozen, cut off and drained", async () => {
+    const args = ["--import", "tsx", join(ROOT, "scripts/chaos.ts"), ...(isWhole ? [] : ["--ci"])];
+    const { code, output } = await run(process.execPath, args, { timeoutMs: 600_000 });
+    const rows = (end: string) => output.split("\n").filter((line) => line.endsWith(`  ${end}`)).length;
+    const passed = rows("ok");
+    return {
+      passed,
+      failed: code === 0 ? 0 : Math.max(1, rows("FAIL")),
+      skipped: passed === 0 && code === 0 ? 1 : 0,
+      output,
+    };
+  });
+}
+
+await chaos("chaos");
 await timed("timed", process.execPath);
 if (other !== undefined) await timed("timed-24", other);
 

@@ -1,7 +1,9 @@
 // The gateway of the bench, as `tenon gateway run` has it; only the model is ours. It tells its CPU and memory by IPC.
+import { defined } from "../../src/base/json/defined.js";
 import { isJsonObject } from "../../src/base/json/json.js";
-import { loadGateway, tokensInFile } from "../../src/gateway/index.js";
+import { loadGateway, type Nodes, tokensInFile } from "../../src/gateway/index.js";
 import { createRuntime, nodeWorld } from "../../src/index.js";
+import { openPostgresStore } from "../../src/postgres/index.js";
 import { streamingModel } from "../stream/model.js";
 
 export interface GatewayJob {
@@ -9,6 +11,8 @@ export interface GatewayJob {
   readonly socketPath: string;
   /** Each with a token, which may do everything but administer. */
   readonly accounts: readonly string[];
+  /** The address of a PostgreSQL; files of the state folder unless given. */
+  readonly store?: string;
 }
 
 export interface GatewayStarted {
@@ -22,13 +26,22 @@ export interface GatewayFigures {
   readonly heapKb: number;
   /** Heap and everything outside it that V8 knows of. */
   readonly memoryKb: number;
+  /** Statements that appended to the database, how long they took together, and the records they had. */
+  readonly appendBatches: number;
+  readonly appendMs: number;
+  readonly appendedRecords: number;
 }
 
 const COLLECTIONS = 6;
 
-async function start({ stateDir, socketPath, accounts }: GatewayJob): Promise<GatewayStarted> {
+let nodes: Nodes | undefined;
+
+async function start({ stateDir, socketPath, accounts, store: url }: GatewayJob): Promise<GatewayStarted> {
   const world = nodeWorld({ log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} } });
-  const file = tokensInFile(world, stateDir);
+  const node = `bench-${process.pid}`;
+  const store = url === undefined ? undefined : await openPostgresStore({ world, url, name: node, roots: [] });
+  nodes = store?.nodes;
+  const file = store?.tokens ?? tokensInFile(world, stateDir);
   const tokens: string[] = [];
   for (const account of accounts) {
     tokens.push(
@@ -43,14 +56,14 @@ async function start({ stateDir, socketPath, accounts }: GatewayJob): Promise<Ga
   }
   const { RunningGateway } = await loadGateway();
   const gateway = await RunningGateway.start({
-    ...{ world, stateDir, host: "bench" },
+    ...{ world, stateDir, host: "bench", node, ...defined({ store }) },
     listen: [
       { kind: "socket", path: socketPath },
       { kind: "tcp", host: "127.0.0.1", port: 0 },
     ],
-    openRuntime: async ({ stateDir: own }) =>
+    openRuntime: async ({ stateDir: own, kept }) =>
       createRuntime({
-        ...{ world, stateDir: own, model: streamingModel },
+        ...{ world, stateDir: own, store: kept.sessions, model: streamingModel },
         ...{ unattended: "wait", maxQueuedPrompts: 8, openTurns: "continue" },
       }),
     onStop: () => process.exit(0),
@@ -66,7 +79,11 @@ async function figures(isCollected: boolean): Promise<GatewayFigures> {
     globalThis.gc?.();
   }
   const { heapUsed, external } = process.memoryUsage();
-  return { cpuUs: user + system, heapKb: heapUsed / 1_024, memoryKb: (heapUsed + external) / 1_024 };
+  const { appendBatches = 0, appendMs = 0, appendedRecords = 0 } = nodes?.figures() ?? {};
+  return {
+    ...{ cpuUs: user + system, heapKb: heapUsed / 1_024, memoryKb: (heapUsed + external) / 1_024 },
+    ...{ appendBatches, appendMs, appendedRecords },
+  };
 }
 
 function fail(error: unknown): void {

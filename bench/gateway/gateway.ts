@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { WebSocket } from "ws";
+import { defined } from "../../src/base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json/json.js";
 import { gatewaySocketPath } from "../../src/gateway/index.js";
 import type { Program } from "../lib/sample.js";
@@ -27,13 +28,18 @@ export class BenchGateway implements AsyncDisposable {
     this.started = started;
   }
 
-  /** Where translators with this environment look for it. */
-  static async start(program: Program, accounts: readonly string[] = []): Promise<BenchGateway> {
-    const { node, nodeArgs = [], file, env, cwd } = program;
+  /** Where translators with this environment look for it. `store`: on a PostgreSQL, in a state folder of its own by its name. */
+  static async start(
+    program: Program,
+    accounts: readonly string[] = [],
+    store?: { readonly url: string; readonly name: string },
+  ): Promise<BenchGateway> {
+    const { node, nodeArgs = [], file, env: given, cwd } = program;
+    const env = store === undefined ? given : { ...given, TENON_HOME: join(given["TENON_HOME"] ?? "", store.name) };
     const stateDir = join(env["TENON_HOME"] ?? "", "state");
     const socketPath = gatewaySocketPath({ env }, stateDir);
     mkdirSync(dirname(socketPath), { recursive: true, mode: 0o700 });
-    const job: GatewayJob = { stateDir, socketPath, accounts };
+    const job: GatewayJob = { stateDir, socketPath, accounts, ...defined({ store: store?.url }) };
     const stdio = ["ignore", "inherit", "inherit", "ipc"] as const;
     const child = spawn(node, [...nodeArgs, file, JSON.stringify(job)], { env, cwd, stdio: [...stdio] });
     const [started] = await heard<GatewayStarted>(child);

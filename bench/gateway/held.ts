@@ -1,4 +1,6 @@
 // What the gateway holds: for a client that reads nothing, and for idle sessions.
+import { defined } from "../../src/base/json/defined.js";
+import { lacksPostgres, startPostgres } from "../../test/postgres.js";
 import { type Figures, type Program, takeSample } from "../lib/sample.js";
 import { median } from "../lib/statistics.js";
 import type { SessionsJob } from "../sessions/agent.program.js";
@@ -49,6 +51,8 @@ export interface IdleResult {
   /** Over stdio, by the same number. */
   readonly stdioKb: number;
   readonly ratio: number;
+  /** In a gateway on PostgreSQL, where there is one. */
+  readonly databaseKb?: number;
 }
 
 /** An account may have so many sessions open. */
@@ -66,27 +70,37 @@ export async function measureIdle(
   samples: number,
 ): Promise<readonly IdleResult[]> {
   const results: IdleResult[] = [];
+  await using postgres = lacksPostgres() === undefined ? await startPostgres() : undefined;
   for (const count of counts) {
-    const rounds: { readonly heapKb: number; readonly stdioKb: number }[] = [];
+    const rounds: { readonly heapKb: number; readonly stdioKb: number; readonly databaseKb?: number }[] = [];
     for (let round = 0; round < samples; round++) {
       const job: SessionsJob = { side: "tenon", count };
       const { heapKb: stdioKb = Number.NaN }: Figures = await takeSample(programs.sessions, job);
-      rounds.push({ heapKb: await heapOfEach(programs.gateway, count), stdioKb });
+      const heapKb = await heapOfEach(programs.gateway, count);
+      const store = postgres && { url: await postgres.database(), name: `idle-${count}-${round}` };
+      const databaseKb = store && (await heapOfEach(programs.gateway, count, store));
+      rounds.push({ heapKb, stdioKb, ...defined({ databaseKb }) });
     }
+    const databaseKbs = rounds.flatMap(({ databaseKb }) => databaseKb ?? []);
     results.push({
       sessions: count,
       heapKb: median(rounds.map(({ heapKb }) => heapKb)),
       stdioKb: median(rounds.map(({ stdioKb }) => stdioKb)),
       ratio: median(rounds.map(({ heapKb, stdioKb }) => heapKb / stdioKb)),
+      ...defined({ databaseKb: databaseKbs.length > 0 ? median(databaseKbs) : undefined }),
     });
   }
   return results;
 }
 
 /** Each open at one client of its account, as an editor has its sessions open. */
-async function heapOfEach(program: Program, count: number): Promise<number> {
+async function heapOfEach(
+  program: Program,
+  count: number,
+  store?: { readonly url: string; readonly name: string },
+): Promise<number> {
   const accounts = Array.from({ length: Math.ceil(count / PER_ACCOUNT) }, (_, index) => `account-${index}`);
-  await using gateway = await BenchGateway.start(program, accounts);
+  await using gateway = await BenchGateway.start(program, accounts, store);
   const clients = await Promise.all(gateway.started.tokens.map((token) => gateway.client(token)));
   const share = Math.ceil(count / clients.length);
   const open = async (each: number) =>
