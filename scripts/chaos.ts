@@ -1,7 +1,7 @@
 // `npm run chaos`: three nodes on one PostgreSQL, 200 sessions, faults all the time; then every promise about them is checked.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -27,6 +27,8 @@ const CI = { seconds: 30, sessions: 60, thinkMs: [100, 500] } as const;
 const SESSIONS_PER_TOKEN = 10;
 const OPENED_AT_ONCE = 10;
 const ENDED_WITHIN_MS = 90_000;
+/** A node that is killed takes its figures with it. */
+const LOOK_MS = 500;
 
 interface Options {
   readonly seconds: number;
@@ -192,17 +194,21 @@ class Chaos {
       held: (node) => heldBy(postgres, node),
       log: (words) => this.log(words),
     });
+    const counting = setInterval(() => {
+      for (const node of nodes) node.countRefused(tokens[0] ?? "").catch(() => undefined);
+    }, LOOK_MS);
     await faults.run(this.#options.seconds * 1_000);
     isOver = true;
     this.log("no more faults, and no more turns; those that run may end");
     const isDone = Promise.all(running).then(() => true);
     await Promise.race([isDone, sleep(ENDED_WITHIN_MS, false, { ref: false })]);
     await this.#settled(sessions);
+    clearInterval(counting);
     const { calls, odd } = await surroundings.writtenDown();
     const logs = await logsOf(postgres);
     const loaded = await this.#load(sessions, projects, addressesOf);
     const { killed, drained } = faults;
-    const refusedAppends = nodes.reduce((sum, { logFile }) => sum + refusedIn(logFile), 0);
+    const refusedAppends = nodes.reduce((sum, node) => sum + node.refusedAppends, 0);
     const rows = judge({ sessions, logs, loaded, calls, killed, drained, refusedAppends, leaseMs: LEASE_MS });
     this.#keep(rows, logs, { sessions, calls });
     await Promise.all(sessions.map((session) => session.close()));
@@ -301,11 +307,6 @@ async function logsOf({ url }: Postgres): Promise<ReadonlyMap<string, readonly L
   } finally {
     await client.end();
   }
-}
-
-/** Refusals that nodes logged: a node that is killed takes its figures with it. */
-function refusedIn(logFile: string): number {
-  return readFileSync(logFile, "utf8").match(/superseded/gu)?.length ?? 0;
 }
 
 function printTable(rows: readonly Row[]): void {

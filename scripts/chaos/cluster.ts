@@ -33,6 +33,8 @@ export class ClusterNode {
   readonly home: string;
   readonly #options: ClusterOptions;
   #child: ChildProcess | undefined;
+  #refused = 0;
+  #refusedBefore = 0;
   /** Undefined: nothing is wrong with it. */
   ailment: string | undefined = "not started";
 
@@ -82,6 +84,7 @@ export class ClusterNode {
     const log = openSync(this.logFile, "a");
     const child = spawn(program, args, { env: this.environment, cwd: this.home, stdio: ["ignore", log, log] });
     this.#child = child;
+    [this.#refusedBefore, this.#refused] = [this.refusedAppends, 0];
     const ended = new AbortController();
     child.once("exit", (code, signal) =>
       ended.abort(new Error(`${this.name} ended with ${code ?? signal}: ${this.logFile}`)),
@@ -97,13 +100,34 @@ export class ClusterNode {
   }
 
   async isReady(): Promise<boolean> {
+    return (await this.#get("/readyz")) !== undefined;
+  }
+
+  /** Appends of all its processes that were refused, as far as they were asked in time. */
+  get refusedAppends(): number {
+    return this.#refusedBefore + this.#refused;
+  }
+
+  async countRefused(token: string): Promise<void> {
+    const [, count] = /^tenon_refused_appends_total (\d+)$/mu.exec((await this.#get("/metrics", token)) ?? "") ?? [];
+    if (count !== undefined) this.#refused = Number(count);
+  }
+
+  /** Undefined: no answer, or none that says yes. */
+  async #get(path: string, token = ""): Promise<string | undefined> {
     const { address, port } = this.place;
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(), ANSWER_WITHIN_MS);
-    const answer = await fetch(`http://${address}:${port}/readyz`, { signal: late.signal }).catch(() => undefined);
-    clearTimeout(timer);
-    await answer?.arrayBuffer();
-    return answer?.status === 200;
+    try {
+      const headers: Record<string, string> = token === "" ? {} : { authorization: `Bearer ${token}` };
+      const answer = await fetch(`http://${address}:${port}${path}`, { signal: late.signal, headers });
+      const text = await answer.text();
+      return answer.status === 200 ? text : undefined;
+    } catch {
+      return undefined; // it is away, which is what this run is about
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   signal(signal: NodeJS.Signals): void {
