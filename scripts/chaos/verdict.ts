@@ -1,7 +1,6 @@
 // What the chaos run checks afterwards, from the database and from the ledger: the rows of its table.
 import { isJsonObject, type JsonObject, type JsonValue, parseObject } from "../../src/base/json/json.js";
 import { differences } from "../../test/scenarios/gateway/fleet.js";
-import type { ChaosSession } from "./followers.js";
 
 /** A record as the database has it. */
 export interface LoggedRecord {
@@ -21,8 +20,19 @@ export interface Held {
   readonly atMs: number;
 }
 
+/** A session and what its clients saw of it. */
+export interface JudgedSession {
+  readonly id: string;
+  readonly number: number;
+  /** Prompts that were sent, and those of them without an answer. */
+  readonly turns: number;
+  readonly open: number;
+  readonly failures: readonly string[];
+  readonly followers: readonly { lines(): readonly string[] }[];
+}
+
 export interface Evidence {
-  readonly sessions: readonly ChaosSession[];
+  readonly sessions: readonly JudgedSession[];
   readonly logs: ReadonlyMap<string, readonly LoggedRecord[]>;
   /** What a client that loads the session now is shown. */
   readonly loaded: ReadonlyMap<string, readonly string[]>;
@@ -56,98 +66,91 @@ export function readRecord({
   return { seq: Number(seq), epoch: Number(epoch), kind: typeof kind === "string" ? kind : "", t: Number(t), fields };
 }
 
+type Found = ReadonlyMap<string, readonly string[]>;
+
 export function judge(evidence: Evidence): readonly Row[] {
-  const { sessions, logs, loaded } = evidence;
-  const logOf = (session: ChaosSession) => logs.get(session.id) ?? [];
-  const perSession = (check: (session: ChaosSession) => readonly string[]) =>
+  const { sessions, logs, loaded, calls, refusedAppends, leaseMs } = evidence;
+  const logOf = (session: JudgedSession) => logs.get(session.id) ?? [];
+  const perSession = (check: (session: JudgedSession) => readonly string[]): Found =>
     new Map(sessions.map((session) => [session.id, check(session)] as const).filter(([, found]) => found.length > 0));
   const turns = sessions.reduce((sum, session) => sum + session.turns, 0);
   const broken = perSession((session) => brokenLog(logOf(session)));
-  const shown = perSession(({ id, followers }) =>
-    followers.flatMap((follower, index) => {
-      const words = index === 0 ? "who prompts" : "who watches";
-      return differences(follower.lines(), loaded.get(id) ?? []).map((one) => `${words}: ${one}`);
-    }),
-  );
-  const followers = [...shown.values()].reduce(
-    (sum, found) => sum + new Set(found.map((one) => one.slice(0, 9))).size,
-    0,
+  const wrong = [0, 1].map((follower) =>
+    perSession(({ id, followers }) => differences(followers[follower]?.lines() ?? [], loaded.get(id) ?? [])),
   );
   const counts = new Map<string, number>();
-  for (const nonce of evidence.calls) counts.set(nonce, (counts.get(nonce) ?? 0) + 1);
-  const twice = perSession(({ number }) =>
-    [...counts].flatMap(([nonce, count]) =>
-      count > 1 && nonce.startsWith(`s${number}.`) ? [`${nonce} was made ${count} times`] : [],
-    ),
-  );
-  const outcomes = perSession((session) => oddOutcomes(logOf(session), { counts, number: session.number }));
-  const unended = perSession((session) => openTurns(session, logOf(session)));
-  const gaveUp = perSession((session) =>
-    logOf(session).flatMap(({ kind, fields }) =>
-      kind === "error" && fields["code"] === "session.gave_up" ? [`turn ${textOf(fields["turn"])}`] : [],
-    ),
-  );
-  const failed = perSession(({ failures }) => failures.filter((one) => !one.includes("session.gave_up")));
-  const sum = (found: ReadonlyMap<string, readonly string[]>) =>
-    [...found.values()].reduce((all, one) => all + one.length, 0);
+  for (const nonce of calls) counts.set(nonce, (counts.get(nonce) ?? 0) + 1);
+  const gaveUp = perSession((session) => gaveUpTurns(logOf(session)));
+  const share = (100 * sumOf(gaveUp)) / Math.max(1, turns);
   const takeovers = handOvers(evidence.killed, logs);
   const drains = handOvers(evidence.drained, logs);
-  const leases = (share: number) =>
-    percentile(
-      takeovers.map(({ ms }) => ms),
-      share,
-    ) / evidence.leaseMs;
-  const drainMs = (pick: (one: HandOver) => number) => percentile(drains.map(pick), 0.99);
-  const none = (what: string, found: ReadonlyMap<string, readonly string[]>, of: string, count = sum(found)): Row => ({
-    ...{ what, wanted: `0${of}`, seen: `${count}${of}`, isKept: count === 0, failures: found },
-  });
-  const gaveUpShare = (100 * sum(gaveUp)) / Math.max(1, turns);
-  const atMost = (what: string, seen: number, limit: number, unit: string, count: number): Row => ({
-    ...{
-      what,
-      wanted: `at most ${limit} ${unit}`,
-      seen: count === 0 ? "none seen" : `${seen.toFixed(2)} ${unit} of ${count}`,
-    },
-    isKept: count === 0 || seen <= limit,
-    failures: new Map(),
-  });
   return [
-    none("broken logs", broken, ` of ${sessions.length}`, broken.size),
-    none("followers with gaps or repeats", shown, ` of ${2 * sessions.length}`, followers),
-    none("calls made twice", twice, ` of ${evidence.calls.length}`),
-    none("calls without exactly one outcome", outcomes, ""),
-    none("turns that never end", unended, ` of ${turns}`),
-    {
-      ...{
-        what: "turns given up",
-        wanted: "at most 0.5 %",
-        seen: `${gaveUpShare.toFixed(2)} %`,
-        isKept: gaveUpShare <= 0.5,
-      },
-      failures: gaveUp,
-    },
-    none("prompts answered by another error", failed, ` of ${turns}`),
-    {
-      ...{ what: "appends of superseded owners, refused", wanted: "some", seen: String(evidence.refusedAppends) },
-      ...{ isKept: evidence.refusedAppends > 0, failures: new Map() },
-    },
-    atMost("takeover after SIGKILL, p50", leases(0.5), 1.3, "leases", takeovers.length),
-    atMost("takeover after SIGKILL, p99", leases(0.99), 2, "leases", takeovers.length),
-    atMost(
-      "hand-over by drain, p99, from the signal",
-      drainMs(({ ms }) => ms),
-      1_000,
-      "ms",
-      drains.length,
+    none("broken logs", broken, { of: sessions.length, count: broken.size }),
+    ...wrong.map((found, follower) =>
+      none(`followers with gaps or repeats${follower === 0 ? ", who prompt" : ""}`, found, {
+        ...{ of: sessions.length, count: found.size },
+      }),
     ),
-    atMost(
-      "hand-over by drain, p99, from the release",
-      drainMs(({ fromReleaseMs }) => fromReleaseMs),
-      1_000,
-      "ms",
-      drains.length,
+    none(
+      "calls made twice",
+      perSession(({ number }) => madeTwice(counts, number)),
+      { of: calls.length },
     ),
+    none(
+      "calls without exactly one outcome",
+      perSession((session) => oddOutcomes(logOf(session), { counts, number: session.number })),
+    ),
+    none(
+      "turns that never end",
+      perSession((session) => openTurns(session, logOf(session))),
+      { of: turns },
+    ),
+    row("turns given up", { wanted: "at most 0.5 %", seen: `${share.toFixed(2)} %`, isKept: share <= 0.5 }, gaveUp),
+    none(
+      "prompts answered by another error",
+      perSession(({ failures }) => failures.filter((one) => !one.includes("session.gave_up"))),
+      { of: turns },
+    ),
+    row("appends of superseded owners, refused", {
+      ...{ wanted: "some", seen: String(refusedAppends), isKept: refusedAppends > 0 },
+    }),
+    atMost("takeover after SIGKILL, p50, in leases", 1.3, { of: takeovers.map(({ ms }) => ms / leaseMs), share: 0.5 }),
+    atMost("takeover after SIGKILL, p99, in leases", 2, { of: takeovers.map(({ ms }) => ms / leaseMs), share: 0.99 }),
+    atMost("hand-over by drain, p99, ms from the signal", 1_000, { of: drains.map(({ ms }) => ms), share: 0.99 }),
+    atMost("hand-over by drain, p99, ms from the release", 1_000, {
+      ...{ of: drains.map(({ fromReleaseMs }) => fromReleaseMs), share: 0.99 },
+    }),
   ];
+}
+
+function row(what: string, about: Pick<Row, "wanted" | "seen" | "isKept">, failures: Found = new Map()): Row {
+  return { what, ...about, failures };
+}
+
+/** None of so many; `count`: of sessions, where not each of their problems counts. */
+function none(what: string, found: Found, { of, count = sumOf(found) }: { of?: number; count?: number } = {}): Row {
+  const all = of === undefined ? "" : ` of ${of}`;
+  return row(what, { wanted: `0${all}`, seen: `${count}${all}`, isKept: count === 0 }, found);
+}
+
+function atMost(what: string, limit: number, given: { readonly of: readonly number[]; readonly share: number }): Row {
+  const value = percentile(given.of, given.share);
+  const seen = given.of.length === 0 ? "none seen" : `${value.toFixed(2)} of ${given.of.length}`;
+  return row(what, { wanted: `at most ${limit}`, seen, isKept: given.of.length === 0 || value <= limit });
+}
+
+function sumOf(found: Found): number {
+  return [...found.values()].reduce((sum, problems) => sum + problems.length, 0);
+}
+
+function madeTwice(counts: ReadonlyMap<string, number>, session: number): readonly string[] {
+  const own = [...counts].filter(([nonce, count]) => count > 1 && nonce.startsWith(`s${session}.`));
+  return own.map(([nonce, count]) => `${nonce} was made ${count} times`);
+}
+
+function gaveUpTurns(log: readonly LoggedRecord[]): readonly string[] {
+  const own = log.filter(({ kind, fields }) => kind === "error" && fields["code"] === "session.gave_up");
+  return own.map(({ fields }) => `turn ${textOf(fields["turn"])}`);
 }
 
 function brokenLog(log: readonly LoggedRecord[]): readonly string[] {
@@ -196,7 +199,7 @@ function oddOutcomes(
   return problems;
 }
 
-function openTurns(session: ChaosSession, log: readonly LoggedRecord[]): readonly string[] {
+function openTurns(session: JudgedSession, log: readonly LoggedRecord[]): readonly string[] {
   const begun = log.filter(({ kind }) => kind === "prompt").length;
   const ended = log.filter(({ kind }) => kind === "end" || kind === "error").length;
   return [
