@@ -118,7 +118,7 @@ export class BusNode implements Nodes {
   }
 
   figures(): ReturnType<Nodes["figures"]> {
-    return { appendBatches: 0, appendMs: 0, refusedAppends: 0, leaseLeftMs: 2_000, inboxDepth: 0 };
+    return { appendBatches: 0, appendMs: 0, appendedRecords: 0, refusedAppends: 0, leaseLeftMs: 2_000, inboxDepth: 0 };
   }
 
   async drain(): Promise<void> {}

@@ -117,8 +117,9 @@ export class PostgresNodes implements Nodes {
 
   figures(): NodeFigures {
     const { queue, lease, inbox } = this.#parts;
-    const { batches: appendBatches, ms: appendMs, refused: refusedAppends } = queue.figures;
-    return { appendBatches, appendMs, refusedAppends, leaseLeftMs: lease.leftMs, inboxDepth: inbox.depth };
+    const { batches: appendBatches, ms: appendMs, records: appendedRecords, refused: refusedAppends } = queue.figures;
+    const appends = { appendBatches, appendMs, appendedRecords, refusedAppends };
+    return { ...appends, leaseLeftMs: lease.leftMs, inboxDepth: inbox.depth };
   }
 
   async drain(): Promise<void> {

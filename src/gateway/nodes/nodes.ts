@@ -52,8 +52,9 @@ export interface LeftSession {
 
 /** Of this node, since its start. */
 export interface NodeFigures {
-  /** Statements that appended, and how long they took together. */
+  /** Statements that appended, how long they took together, and the records they had. */
   readonly appendBatches: number;
+  readonly appendedRecords: number;
   readonly appendMs: number;
   /** Sessions whose append was refused because another node owns them. */
   readonly refusedAppends: number;
