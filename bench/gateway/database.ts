@@ -6,6 +6,8 @@ import type { Order } from "../stream/order.js";
 import { BenchGateway, type SocketClient } from "./gateway.js";
 
 const SESSIONS = 200;
+/** A connection has so many requests under way, and a few more. */
+const PER_CLIENT = 100;
 /** As a model of 20 tokens a second streams. */
 const STREAM: Order = { count: 160, gapMs: 50, says: "number" };
 const LOOK_MS = 100;
@@ -21,12 +23,15 @@ export interface AppendsResult {
 export async function measureAppends(program: Program): Promise<AppendsResult> {
   await using postgres = await startPostgres({ fsync: true });
   await using gateway = await BenchGateway.start(program, [], { url: await postgres.database(), name: "appends" });
-  const client = await gateway.client();
-  const ids = await openAll(client, SESSIONS, program.cwd);
-  for (const id of ids.slice(0, 5)) await client.stream(id, { ...STREAM, count: 5 }); // does not count
+  const sessions: { readonly client: SocketClient; readonly id: string }[] = [];
+  for (let index = 0; index < SESSIONS / PER_CLIENT; index++) {
+    const client = await gateway.client();
+    for (const id of await openAll(client, PER_CLIENT, program.cwd)) sessions.push({ client, id });
+  }
+  for (const { client, id } of sessions.slice(0, 5)) await client.stream(id, { ...STREAM, count: 5 }); // does not count
   const looks = [await gateway.figures(false)];
   let isOver = false;
-  const streams = Promise.all(ids.map((id) => client.stream(id, STREAM))).finally(() => {
+  const streams = Promise.all(sessions.map(({ client, id }) => client.stream(id, STREAM))).finally(() => {
     isOver = true;
   });
   while (!isOver) {

@@ -39,7 +39,8 @@ let nodes: Nodes | undefined;
 async function start({ stateDir, socketPath, accounts, store: url }: GatewayJob): Promise<GatewayStarted> {
   const world = nodeWorld({ log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} } });
   const node = `bench-${process.pid}`;
-  const store = url === undefined ? undefined : await openPostgresStore({ world, url, node: { name: node, roots: [] } });
+  const store =
+    url === undefined ? undefined : await openPostgresStore({ world, url, node: { name: node, roots: [] } });
   nodes = store?.nodes;
   const file = store?.tokens ?? tokensInFile(world, stateDir);
   const tokens: string[] = [];
