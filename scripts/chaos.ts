@@ -133,9 +133,9 @@ class Chaos {
     };
     const nodes = Array.from({ length: NODES }, (_, index) => new ClusterNode(index, store));
     try {
+      const tokens = await this.#tokens(nodes[0], store);
       for (const node of nodes) await node.start();
       this.log(`${NODES} nodes are up`);
-      const tokens = await this.#tokens(nodes[0], store);
       return await this.#attack({ postgres, surroundings, nodes, projects, tokens });
     } finally {
       for (const node of nodes) node.signal("SIGCONT");
@@ -351,6 +351,7 @@ async function main(options: Options): Promise<number> {
   return isGreen ? 0 : 1;
 }
 
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(130)); // nodes and network end with it
 try {
   process.exitCode = await main(readOptions(process.argv.slice(2)));
 } catch (error) {

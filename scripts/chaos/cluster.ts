@@ -84,6 +84,9 @@ export class ClusterNode {
     const log = openSync(this.logFile, "a");
     const child = spawn(program, args, { env: this.environment, cwd: this.home, stdio: ["ignore", log, log] });
     this.#child = child;
+    const kill = () => child.kill("SIGKILL");
+    process.once("exit", kill);
+    child.once("exit", () => process.off("exit", kill));
     [this.#refusedBefore, this.#refused] = [this.refusedAppends, 0];
     const ended = new AbortController();
     child.once("exit", (code, signal) =>

@@ -27,9 +27,11 @@ export function openNetwork(count: number): Network {
   const [bridge, names] = [`tnb${pid % 100_000}`, Array.from({ length: count }, (_, index) => `tenon-${pid}-${index}`)];
   const net = `10.${200 + (pid % 50)}.${Math.floor(pid / 50) % 250}`;
   const close = () => {
+    process.off("exit", close);
     for (const name of names) tolerant(["netns", "del", name]);
     tolerant(["link", "del", bridge]);
   };
+  process.on("exit", close);
   try {
     ip("link", "add", bridge, "type", "bridge");
     ip("addr", "add", `${net}.1/24`, "dev", bridge);
