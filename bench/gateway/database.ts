@@ -30,11 +30,9 @@ export async function measureAppends(program: Program): Promise<AppendsResult> {
   }
   for (const { client, id } of sessions.slice(0, 5)) await client.stream(id, { ...STREAM, count: 5 }); // does not count
   const looks = [await gateway.figures(false)];
-  let isOver = false;
-  const streams = Promise.all(sessions.map(({ client, id }) => client.stream(id, STREAM))).finally(() => {
-    isOver = true;
-  });
-  while (!isOver) {
+  const over = new AbortController();
+  const streams = Promise.all(sessions.map(({ client, id }) => client.stream(id, STREAM))).finally(() => over.abort());
+  while (!over.signal.aborted) {
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     looks.push(await gateway.figures(false));
   }
@@ -94,10 +92,11 @@ async function promptsPerSecond(nodes: readonly BenchGateway[], cwd: string, for
   const sessions = await Promise.all(
     clients.map(async (client) => ({ client, ids: await openAll(client, PROMPTING / nodes.length, cwd) })),
   );
-  let [count, isCounted, isOver] = [0, false, false];
+  const over = new AbortController();
+  let [count, isCounted] = [0, false];
   const prompting = sessions.flatMap(({ client, ids }) =>
     ids.map(async (sessionId) => {
-      while (!isOver) {
+      while (!over.signal.aborted) {
         await client.stream(sessionId, ANSWER);
         if (isCounted) count += 1;
       }
@@ -107,7 +106,7 @@ async function promptsPerSecond(nodes: readonly BenchGateway[], cwd: string, for
   isCounted = true;
   const startMs = performance.now();
   await new Promise((resolve) => setTimeout(resolve, forMs));
-  isOver = true;
+  over.abort();
   const elapsedMs = performance.now() - startMs;
   const rate = (count / elapsedMs) * 1_000;
   await Promise.all(prompting);
