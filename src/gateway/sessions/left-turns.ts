@@ -20,6 +20,8 @@ interface OpenedSession {
 interface LeftTurnsOptions {
   readonly world: World;
   readonly runtimes: Runtimes;
+  /** The turn was another node's: its client is elsewhere, and so are the log-ins of its servers. */
+  readonly isAmongNodes: boolean;
   account(name: string): {
     readonly place: Pick<RuntimePlace, "stateDir" | "kept">;
     readonly store: SessionStore;
@@ -28,6 +30,9 @@ interface LeftTurnsOptions {
   /** Opens the session in the gateway's own environment. */
   join(request: StoredRequest, account: string): Promise<unknown>;
 }
+
+const MOVED =
+  "The session moved to another node of the gateway. Its servers were started again: what they held in memory is gone, and those that need a log-in ask for it again.";
 
 type Unfinished = Awaited<ReturnType<SessionStore["unfinished"]>>[number];
 
@@ -40,7 +45,8 @@ export class LeftTurns {
 
   constructor(options: LeftTurnsOptions) {
     this.#options = options;
-    this.#awaitsUntilMs = options.world.monotonicMs() + GATEWAY_LIMITS.sessions.awaitEnvironmentMs;
+    const waitMs = options.isAmongNodes ? 0 : GATEWAY_LIMITS.sessions.awaitEnvironmentMs;
+    this.#awaitsUntilMs = options.world.monotonicMs() + waitMs;
   }
 
   isHeld(account: string, id: string): boolean {
@@ -72,7 +78,8 @@ export class LeftTurns {
       world.log.info("session.held", { ...about, reason });
       return session.notice("warning", reason);
     }
-    if (session.unfinished) world.log.info("session.continued", about);
+    if (session.unfinished) world.log.info("session.continued", { ...about, epoch: session.owned.epoch });
+    if (session.unfinished && this.#options.isAmongNodes) session.notice("info", MOVED);
     handled(session.continueOpenTurn().catch(toldByItsRecord), world.log, "continue a turn");
   }
 

@@ -128,6 +128,7 @@ export class SharedSessions implements AsyncDisposable {
     this.#left = new LeftTurns({
       world: options.world,
       runtimes: this.#runtimes,
+      isAmongNodes: options.store.nodes !== undefined,
       account: (name) => this.#account(name),
       join: (request, account) => this.#join(request, { account }),
     });
@@ -383,8 +384,6 @@ export class SharedSessions implements AsyncDisposable {
   /** Goes on with a turn that another node left, which this node owns now. */
   async takeUp({ account, ...request }: LeftSession): Promise<void> {
     const open = await this.#join(request, { account });
-    const { epoch } = open.session.owned;
-    this.world.log.info("session.taken_over", { session: open.id, account, epoch });
     // A client that came at the same moment may have opened it, and left the turn as it is.
     if (open.session.unfinished) this.#left.goOn(open);
   }
