@@ -63,6 +63,8 @@ export class ClientAccess implements SessionAccess {
   #client: JoinedClient;
   #env: World["env"] | undefined;
   #tell: TellAll = () => {};
+  /** Its connection ends, so that it connects again. */
+  #isLeaving = false;
 
   constructor(options: ClientAccessOptions) {
     const { sessions, principal, keys } = options;
@@ -286,7 +288,11 @@ export class ClientAccess implements SessionAccess {
     };
     const may = { approve: scopes.has("approve"), tools: scopes.has("tools"), isLocal, onDenied };
     const sharesPlace = isLocal && scopes.has("prompt");
-    const reconnect = () => this.#options.reconnect();
+    const reconnect = (reason?: string) => {
+      if (reason !== undefined && !this.#isLeaving) this.tell("warning", reason);
+      this.#isLeaving = true;
+      this.#options.reconnect();
+    };
     return { role: given, may, isUnattended: unattended === true, sharesPlace, reconnect };
   }
 

@@ -11,7 +11,7 @@ interface EndingSession {
   readonly id: string;
   readonly account: string;
   readonly session: Session;
-  readonly members: ReadonlySet<{ reconnect(): void }>;
+  readonly members: ReadonlySet<{ reconnect(reason?: string): void }>;
 }
 
 interface EndingOptions {
@@ -25,11 +25,11 @@ interface EndingOptions {
 export async function endSession(open: EndingSession, { world, nodes, mayGoOn }: EndingOptions): Promise<void> {
   const { id, account, session, members } = open;
   const { epoch, lost } = session.owned;
-  const reconnect = () => {
-    for (const member of members) member.reconnect();
+  const reconnect = (reason?: string) => {
+    for (const member of members) member.reconnect(reason);
   };
   if (lost.aborted) {
-    reconnect();
+    reconnect(`The session moves to another node: ${messageOf(lost.reason)}.`);
     return await session.close();
   }
   if (!mayGoOn) return await session.close();

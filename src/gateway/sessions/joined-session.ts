@@ -26,7 +26,7 @@ export interface JoinedClient extends ClientName {
   /** Its files and its terminal are those of this machine, and it works here: turns of others may use them. */
   readonly sharesPlace: boolean;
   /** Ends its connection, so that it connects again. */
-  readonly reconnect: () => void;
+  readonly reconnect: (reason?: string) => void;
 }
 
 /**
@@ -80,8 +80,8 @@ export class JoinedSession implements SessionHandle, Member {
     return this.#by.client;
   }
 
-  reconnect(): void {
-    this.#by.reconnect();
+  reconnect(reason?: string): void {
+    this.#by.reconnect(reason);
   }
 
   get id(): string {

@@ -64,8 +64,8 @@ export interface Totals {
 /** A client that has a session open, over one connection. */
 export interface Member {
   readonly client: string;
-  /** Ends the connection: the client connects again and resumes. */
-  reconnect(): void;
+  /** Ends the connection: the client connects again and resumes. It is told why, if that is given. */
+  reconnect(reason?: string): void;
 }
 
 /** For those who watch all sessions of an account. */
