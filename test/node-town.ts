@@ -190,7 +190,7 @@ export interface TownNode {
   readonly id: string;
   readonly gateway: RunningGateway;
   readonly url: string;
-  readonly socketUrl: string;
+  readonly socketPath: string;
   readonly nodes: Nodes;
 }
 
@@ -205,9 +205,11 @@ export class Town implements AsyncDisposable {
   readonly #nodes = new Map<string, TownNode>();
   readonly #clients: TownClient[] = [];
   readonly #make: MakeStore;
+  readonly #model: Model;
 
-  constructor(make?: MakeStore) {
-    this.#make = make ?? ((id, roots) => this.#onBus(id, roots));
+  constructor({ makeStore, model = caller }: { readonly makeStore?: MakeStore; readonly model?: Model } = {}) {
+    this.#make = makeStore ?? ((id, roots) => this.#onBus(id, roots));
+    this.#model = model;
   }
 
   async #onBus(id: string, roots: readonly string[]): Promise<GatewayStore> {
@@ -236,7 +238,7 @@ export class Town implements AsyncDisposable {
       openRuntime: async ({ kept, stateDir: own }) => {
         return createRuntime({
           world,
-          model: caller,
+          model: this.#model,
           stateDir: own,
           store: kept.sessions,
           builtin: ["read_file"],
@@ -245,7 +247,7 @@ export class Town implements AsyncDisposable {
       },
     });
     const address = gateway.addresses.find((at) => at.includes("127.0.0.1")) ?? "";
-    const node = { id, gateway, nodes, url: `ws://${address}/acp`, socketUrl: `ws+unix:${socket}:/acp` };
+    const node = { id, gateway, nodes, url: `ws://${address}/acp`, socketPath: socket };
     this.#nodes.set(id, node);
     return node;
   }
@@ -256,10 +258,13 @@ export class Town implements AsyncDisposable {
     await node?.gateway[Symbol.asyncDispose]();
   }
 
+  async connect(node: string): Promise<WireClient> {
+    return await WireClient.open(`ws+unix:${this.#nodes.get(node)?.socketPath}:/acp`);
+  }
+
   /** The user of the machine. */
   async client(node: string, name: string, capabilities: object = {}): Promise<TownClient> {
-    const found = this.#nodes.get(node);
-    const client = new TownClient(await WireClient.open(found?.socketUrl ?? ""), this.project.path);
+    const client = new TownClient(await this.connect(node), this.project.path);
     await client.wire.request("initialize", {
       protocolVersion: 1,
       clientCapabilities: capabilities,
@@ -309,8 +314,8 @@ export class TownClient {
     return result ?? {};
   }
 
-  async create(meta: object = {}): Promise<string> {
-    const { sessionId } = await this.ask("session/new", { cwd: this.#cwd, mcpServers: [], _meta: { tenon: meta } });
+  async create(meta: object = {}, mcpServers: readonly object[] = []): Promise<string> {
+    const { sessionId } = await this.ask("session/new", { cwd: this.#cwd, mcpServers, _meta: { tenon: meta } });
     return String(sessionId);
   }
 

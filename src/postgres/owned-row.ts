@@ -15,7 +15,7 @@ export interface RowChange {
   readonly state: string;
   /** As JSON: what another owner would go on with. */
   readonly left: string | undefined;
-  /** It holds an outcome or an answer of the model. */
+  /** It holds an outcome, an answer of the model, or the beginning of a turn. */
   readonly hasProgress: boolean;
   readonly keepsTime: boolean;
   readonly title: string | undefined;
@@ -139,7 +139,7 @@ export class OwnedRow implements OwnedSession {
     for (const { line, entry } of lines) {
       work.add(entry);
       chars += line.length;
-      hasProgress ||= entry.kind === "outcome" || entry.kind === "answer";
+      hasProgress ||= isProgress(entry);
       if (entry.kind === "title") title = firstTitle(title, storable(entry.title));
     }
     const left = work.left && JSON.stringify(work.left);
@@ -245,6 +245,12 @@ export class OwnedRow implements OwnedSession {
     if (firstSeq === this.#lastAppended + 1) return undefined;
     return new TenonError("internal", `record ${firstSeq} comes after record ${this.#lastAppended}`);
   }
+}
+
+/** "Unknown" may be what an attempt to go on made of a call, which gets the turn no further. */
+function isProgress(entry: StoredLine["entry"]): boolean {
+  if (entry.kind === "outcome") return entry.outcome.kind !== "unknown";
+  return entry.kind === "answer" || entry.kind === "prompt";
 }
 
 /** A session that was only given commands so far has none of its own. */

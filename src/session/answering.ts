@@ -91,10 +91,10 @@ export class Answering {
   }
 
   /** The turn of another process. An attempt is recorded before anything else, so that those in a row can be counted. */
-  async goOn(plan: GoingOn, signal: AbortSignal): Promise<TurnEnd> {
+  async goOn(plan: GoingOn, signal: AbortSignal, notice?: string): Promise<TurnEnd> {
     const { turn: number, attempt, reason, repairs, prompt: content } = plan;
     const { journal, events, reportGit } = this.#options;
-    journal.append(...repairs, { kind: "continued", turn: number, attempt, reason });
+    journal.append(...repairs, { kind: "continued", turn: number, attempt, reason, ...defined({ notice }) });
     journal.assertWritten();
     await journal.durable();
     for (const repair of repairs) await events.publish(...new RecordEvents().of(repair));

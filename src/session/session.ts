@@ -330,13 +330,16 @@ export class Session implements AsyncDisposable {
 
   /**
    * After a load with `openTurns: "continue"`: goes on with the turn that was under way, and then with prompts that wait.
-   * Rejects as `prompt` does; resolves with undefined when no turn was open, or it could only be ended.
+   * Rejects as `prompt` does; resolves with undefined when no turn was open, or it could only be ended. `notice`: for people.
    */
-  async continueOpenTurn(): Promise<PromptResult | undefined> {
+  async continueOpenTurn(notice?: string): Promise<PromptResult | undefined> {
     this.#mustBeOpen();
     const plan = this.#continuation;
     this.#continuation = undefined;
-    if (plan) return await this.#unlessDrained(this.#turns.resume((_, signal) => this.#answering.goOn(plan, signal)));
+    if (plan) {
+      const goOn = (_: unknown, signal: AbortSignal) => this.#answering.goOn(plan, signal, notice);
+      return await this.#unlessDrained(this.#turns.resume(goOn));
+    }
     this.#journal.append(); // the end of a turn that cannot go on
     await this.#journal.durable();
     this.#turns.startQueued();

@@ -556,6 +556,39 @@ export const GATEWAY_REQUIREMENTS = [
   {
     id: "G759",
     text: "a gateway on a database is ready while the database can be reached and its lease is held, and says so at /readyz",
+  // G795 to G819: nodes that are gone, drain, or have no database.
+  {
+    id: "G795",
+    text: "a node that is cut off from the database seals its sessions, tells their clients to connect again, is not ready, and refuses requests with store.unavailable until it is registered under another id",
+  },
+  {
+    id: "G796",
+    text: "an open turn of a node whose lease is over goes on at another node; a call that was sent is not sent again, and has one outcome",
+  },
+  {
+    id: "G797",
+    text: "a node that drains hands its turns over as they are, within a second where no call is under way; that is no attempt",
+  },
+  {
+    id: "G798",
+    text: "after a takeover the model is told with the first result, and the person by a notice, that servers were started again",
+  },
+  { id: "G799", text: "clients of a node that drains are told to connect again, and resume at another one" },
+  {
+    id: "G800",
+    text: "a turn whose owners were gone three times in a row, without an outcome or an answer of the model, ends with session.gave_up; the next turn counts anew",
+  },
+  {
+    id: "G801",
+    text: "what a superseded owner appends is refused; takeovers, refused appends, appends and the lease are in /metrics",
+  },
+  {
+    id: "G802",
+    text: "a session is taken over only by a node that has its folder below its roots; until there is one it waits, and who opens it is told the folder and the roots",
+  },
+  {
+    id: "G803",
+    text: "a restart of the database costs a turn nothing; while the database is away for longer clients are told, and open turns go on when it is back",
   },
   // G820 to G839: several nodes under faults, and how they are run.
   {

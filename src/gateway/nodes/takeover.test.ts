@@ -200,7 +200,7 @@ test("clients are told when the database is away for two seconds, once, and when
     expect.stringMatching(/^warning: .*cannot be reached: it did not answer in time\. Turns stop/),
   ]);
   problem.set(undefined);
-  expect(told.slice(1)).toEqual(["info: The database of the gateway can be reached again."]);
+  expect(told.slice(1)).toEqual(["warning: The database of the gateway can be reached again."]);
   problem.set("away once more");
   away[Symbol.dispose]();
   await place.advance(5_000);

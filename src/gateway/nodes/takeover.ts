@@ -203,7 +203,7 @@ export function tellWhileAway(world: Pick<World, "after">, nodes: Pick<Nodes, "p
     if (problem === undefined) {
       waiting?.clear();
       waiting = undefined;
-      if (isTold) tell("info", "The database of the gateway can be reached again.");
+      if (isTold) tell("warning", "The database of the gateway can be reached again.");
       isTold = false;
     } else if (!isTold) {
       waiting ??= world.after(GATEWAY_LIMITS.nodes.tellAwayMs, () => {

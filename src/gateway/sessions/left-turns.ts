@@ -79,8 +79,8 @@ export class LeftTurns {
       return session.notice("warning", reason);
     }
     if (session.unfinished) world.log.info("session.continued", { ...about, epoch: session.owned.epoch });
-    if (session.unfinished && this.#options.isAmongNodes) session.notice("info", MOVED);
-    handled(session.continueOpenTurn().catch(toldByItsRecord), world.log, "continue a turn");
+    const notice = this.#options.isAmongNodes ? MOVED : undefined;
+    handled(session.continueOpenTurn(notice).catch(toldByItsRecord), world.log, "continue a turn");
   }
 
   /** Clients that come back bring their environment; those that do not come in time are not waited for. */

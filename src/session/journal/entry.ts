@@ -128,8 +128,14 @@ export type JournalEntry =
     }
   /** Without `by`: withdrawn, expired, or nobody was there. Of an elicitation only the action, never what was filled in. */
   | { readonly kind: "answered"; readonly id: string; readonly answer: JsonValue; readonly by?: ClientName }
-  /** Another owner goes on with the turn. `attempt` counts those in a row without a new outcome or answer. */
-  | { readonly kind: "continued"; readonly turn: number; readonly attempt: number; readonly reason: string }
+  /** Another owner goes on with the turn. `attempt` counts those in a row without a new outcome or answer; `notice`: for people. */
+  | {
+      readonly kind: "continued";
+      readonly turn: number;
+      readonly attempt: number;
+      readonly reason: string;
+      readonly notice?: string;
+    }
   /** The turn was left on purpose: the next `continued` does not count. */
   | { readonly kind: "drained"; readonly turn: number }
   /** `session`: what the whole session has used, so that the record can be shown without those before it. */

@@ -385,7 +385,7 @@ const RECORDS: Readonly<Record<JournalEntry["kind"], Fields>> = {
   },
   question: { id: text, of: questionKind, turn: optional(count), toolCallId: optional(text), shown: present },
   answered: { id: text, answer: present, by },
-  continued: { turn: count, attempt: count, reason: text },
+  continued: { turn: count, attempt: count, reason: text, notice: optional(text) },
   drained: { turn: count },
   plan: { entries: listOf(object({ content: text, priority: text, status: text })) },
   usage: {

@@ -49,6 +49,8 @@ export class RecordEvents {
       case "intent":
       case "outcome":
         return this.#callEvents(entry);
+      case "continued":
+        return entry.notice === undefined ? [] : [{ kind: "notice", level: "warning", text: entry.notice }];
       case "plan":
         return [{ kind: "plan", entries: entry.entries }];
       case "usage": {
