@@ -556,6 +556,7 @@ export const GATEWAY_REQUIREMENTS = [
   {
     id: "G759",
     text: "a gateway on a database is ready while the database can be reached and its lease is held, and says so at /readyz",
+  },
   // G795 to G819: nodes that are gone, drain, or have no database.
   {
     id: "G795",
