@@ -178,7 +178,15 @@ describe("docs/reference/gateway.md", () => {
     const figures = () => ({
       ...{ clients: 0, questions: 0, oldestQuestionMs: 0, turns: 0, records: 0 },
       sessions: { resting: 0, idle: 0, running: 0, waiting: 0 },
-      node: { appendBatches: 0, appendMs: 0, refusedAppends: 0, leaseLeftMs: 0, inboxDepth: 0, takeovers: 0 },
+      node: {
+        appendBatches: 0,
+        appendMs: 0,
+        refusedAppends: 0,
+        appendedRecords: 0,
+        leaseLeftMs: 0,
+        inboxDepth: 0,
+        takeovers: 0,
+      },
     });
     const metrics = new GatewayMetrics(fakeWorld(), { figures, connections: () => ({ websocket: 0 }) });
     const names = [...(await metrics.text()).matchAll(/^# TYPE (\S+)/gmu)].map(([, name = ""]) => name);

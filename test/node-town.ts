@@ -207,8 +207,8 @@ export class Town implements AsyncDisposable {
   readonly #make: MakeStore;
   readonly #model: Model;
 
-  constructor({ makeStore, model = caller }: { readonly makeStore?: MakeStore; readonly model?: Model } = {}) {
-    this.#make = makeStore ?? ((id, roots) => this.#onBus(id, roots));
+  constructor(make?: MakeStore, model: Model = caller) {
+    this.#make = make ?? ((id, roots) => this.#onBus(id, roots));
     this.#model = model;
   }
 

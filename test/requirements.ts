@@ -11,6 +11,7 @@ import { GATEWAY_REQUIREMENTS } from "./requirements/gateway.js";
 import { HARDENING_REQUIREMENTS } from "./requirements/hardening.js";
 import { IMPORT_REQUIREMENTS } from "./requirements/imports.js";
 import { MODEL_REQUIREMENTS } from "./requirements/models.js";
+import { NODE_REQUIREMENTS } from "./requirements/nodes.js";
 import { OAUTH_REQUIREMENTS } from "./requirements/oauth.js";
 import { POOL_REQUIREMENTS } from "./requirements/pool.js";
 import { REPLAY_REQUIREMENTS } from "./requirements/replay.js";
@@ -321,6 +322,7 @@ type Requirement =
   | (typeof BUILTIN_REQUIREMENTS)[number]
   | (typeof CONFIGURATION_REQUIREMENTS)[number]
   | (typeof GATEWAY_REQUIREMENTS)[number]
+  | (typeof NODE_REQUIREMENTS)[number]
   | (typeof HARDENING_REQUIREMENTS)[number]
   | (typeof IMPORT_REQUIREMENTS)[number]
   | (typeof DOCS_REQUIREMENTS)[number]
@@ -342,6 +344,7 @@ export const REQUIREMENTS: readonly Requirement[] = [
   ...BUILTIN_REQUIREMENTS,
   ...CONFIGURATION_REQUIREMENTS,
   ...GATEWAY_REQUIREMENTS,
+  ...NODE_REQUIREMENTS,
   ...HARDENING_REQUIREMENTS,
   ...IMPORT_REQUIREMENTS,
   ...DOCS_REQUIREMENTS,

@@ -121,13 +121,10 @@ class Stage implements AsyncDisposable {
   private constructor(url: string, leaseMs: number) {
     this.url = url;
     const world = nodeWorld({ log: QUIET, env: cleanEnv("/nowhere") });
-    this.town = new Town({
-      model: this.held.model,
-      makeStore: (name, roots) => {
-        const at = this.#ways.get(name)?.to(url, postgres.get()) ?? url;
-        return openPostgresStore({ world, url: at, node: { name, roots }, leaseMs });
-      },
-    });
+    this.town = new Town((name, roots) => {
+      const at = this.#ways.get(name)?.to(url, postgres.get()) ?? url;
+      return openPostgresStore({ world, url: at, node: { name, roots }, leaseMs });
+    }, this.held.model);
   }
 
   static async open(leaseMs = LEASE_MS): Promise<Stage> {
