@@ -251,12 +251,8 @@ scenario(
     await until(() => held.asked === sessions.length);
     const startMs = Date.now();
     const drained = one.gateway.drain(30_000);
-    const tookMs = await Promise.all(
-      sessions.map(async (session) => {
-        await stage.record(session, "continued");
-        return Date.now() - startMs;
-      }),
-    );
+    const tookMs: number[] = [];
+    for (const session of sessions) tookMs.push(Number((await stage.record(session, "continued"))["t"]) - startMs);
     expect(Math.max(...tookMs)).toBeLessThan(1_000);
     expect(await near.wire.ended).toMatchObject({ code: 1012 });
     await drained;
