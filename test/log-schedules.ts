@@ -1,6 +1,7 @@
 // Random schedules over one session, its log and its store: appends, followers that come and go, crashes, takeovers, full disks.
 import { randomBytes } from "node:crypto";
 import fc from "fast-check";
+import type { SessionId } from "../src/base/id.js";
 import { EventStream } from "../src/session/events.js";
 import type { JournalEntry } from "../src/session/journal/entry.js";
 import { History } from "../src/session/journal/history.js";
@@ -10,8 +11,8 @@ import { SESSION_LIMITS } from "../src/session/limits.js";
 import { RecordEvents } from "../src/session/log/record-events.js";
 import { type Followed, SessionLog } from "../src/session/log/session-log.js";
 import { FileSessionStore, type StoreWorld, sessionId } from "../src/session/store/file-store.js";
-import type { OwnedSession } from "../src/session/store/session-store.js";
-import { type FakeWorld, fakeWorld } from "../src/testing/index.js";
+import type { OwnedSession, SessionStore } from "../src/session/store/session-store.js";
+import { fakeWorld } from "../src/testing/index.js";
 
 type Action =
   | { readonly kind: "say"; readonly count: number }
@@ -47,25 +48,36 @@ export interface ScheduleCounts {
   refused: number;
 }
 
+/** Where the session of one schedule is, and what can happen to it there. */
+export interface SchedulePlace {
+  /** A process of its own. */
+  process(): SessionStore;
+  readonly id: SessionId;
+  /** Its owner is dead; `isAlive`: it lives on, and does not know that the session is not its own any more. */
+  takeAway(owner: { readonly store: SessionStore; readonly owned: OwnedSession }, isAlive: boolean): Promise<void>;
+  /** Everything that can happen by itself has happened, mostly. */
+  settle(): Promise<void>;
+  /** Appends fail from now on, some of them halfway. */
+  fail(isFailing: boolean): void;
+}
+
 /** Rejects with the shortest schedule that shows a gap, a repeat, a wrong event or a second outcome. */
-export async function runSchedules(numRuns: number, seed?: number): Promise<ScheduleCounts> {
+export async function runSchedules(
+  numRuns: number,
+  makePlace: () => SchedulePlace = filesPlace,
+): Promise<ScheduleCounts> {
   const counts: ScheduleCounts = { schedules: 0, records: 0, followed: 0, resumed: 0, takeovers: 0, refused: 0 };
   const property = fc.asyncProperty(fc.array(action, { minLength: 5, maxLength: 40 }), async (actions) => {
-    const run = new ScheduleRun(counts);
+    const run = new ScheduleRun(counts, makePlace());
     for (const one of actions) await run.act(one);
     await run.check();
     counts.schedules += 1;
   });
-  await fc.assert(property, { numRuns, ...(seed === undefined ? {} : { seed }) });
+  await fc.assert(property, { numRuns });
   return counts;
 }
 
-const ID = sessionId("s");
-const ABOUT = { id: ID, cwd: "/p" };
 const LONG = "long ".repeat(SESSION_LIMITS.journal.blobChars / 4);
-
-/** Everything that can happen by itself has happened. */
-const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** What is in memory has come. */
 async function soon(): Promise<undefined> {
@@ -74,31 +86,19 @@ async function soon(): Promise<undefined> {
 
 class ScheduleRun {
   readonly #counts: ScheduleCounts;
-  readonly #world: FakeWorld = fakeWorld();
-  readonly #alive = new Set<number>();
+  readonly #place: SchedulePlace;
   readonly #clients = [new Client(), new Client(), new Client()];
-  #lastProcess = 100;
-  #nowMs = 0;
-  #isFull = false;
+  #isFailing = false;
   #owner: Owner;
   /** An owner that was superseded and does not know it. */
   #zombie: Owner | undefined;
 
-  constructor(counts: ScheduleCounts) {
+  constructor(counts: ScheduleCounts, place: SchedulePlace) {
     this.#counts = counts;
-    const { files } = this.#world;
-    const { openAppend } = files;
-    files.openAppend = (path) => {
-      const file = openAppend.call(files, path);
-      const write: typeof file.write = (text, options) => {
-        if (!this.#isFull) return file.write(text, options);
-        file.write(text.slice(0, text.length / 2), options);
-        throw new Error("ENOSPC");
-      };
-      return { ...file, write };
-    };
-    const { store, processId } = this.#process();
-    this.#owner = new Owner({ store, processId, owned: store.create(ABOUT), history: new History() });
+    this.#place = place;
+    const store = place.process();
+    const owned = store.create({ id: place.id, cwd: "/p" });
+    this.#owner = new Owner({ store, owned, history: new History() });
   }
 
   async act(one: Action): Promise<void> {
@@ -119,10 +119,11 @@ class ScheduleRun {
         this.#owner.events.notice("info", "a moment");
         break;
       case "disk":
-        this.#isFull = !this.#isFull;
+        this.#isFailing = !this.#isFailing;
+        this.#place.fail(this.#isFailing);
         break;
       case "zombie":
-        this.#tryZombie();
+        await this.#tryZombie();
         break;
       case "connect":
       case "disconnect":
@@ -130,7 +131,7 @@ class ScheduleRun {
         if (one.kind === "connect") this.#counts.resumed += this.#clients[one.client]?.connect(this.#owner.log) ?? 0;
         break;
       case "read":
-        await this.#clients[one.client]?.read(one.count);
+        await this.#clients[one.client]?.read(one.count, this.#place);
         break;
       default:
         await this.#change(one.kind);
@@ -140,48 +141,55 @@ class ScheduleRun {
   /** Another owner takes the session over. */
   async #change(kind: "crash" | "tear" | "supersede" | "reopen"): Promise<void> {
     const old = this.#owner;
-    await settle(); // the first owner has its lock
+    await old.owned.settled;
     if (kind === "tear") {
-      this.#isFull = true;
+      this.#place.fail(true);
       old.say();
     }
-    this.#isFull = false;
+    this.#isFailing = false;
+    this.#place.fail(false);
     if (kind === "supersede") {
-      await this.#world.files.remove(`/state/session-locks/${ID}.lock`);
-      this.#nowMs += SESSION_LIMITS.journal.lockLookMs;
+      await this.#place.takeAway(old, true);
+      await this.#zombie?.owned.release();
       this.#zombie = old;
     } else {
       for (const one of this.#clients) await one.disconnect();
       if (kind === "reopen") await old.close();
-      else this.#alive.delete(old.processId);
+      else await this.#place.takeAway(old, false);
+      await this.#zombie?.owned.release();
       this.#zombie = undefined;
     }
-    const { store, processId } = this.#process();
+    const store = this.#place.process();
     const history = new History();
-    const { owned } = await store.acquire(ABOUT, (record) => history.addStored(record));
+    const about = { id: this.#place.id, cwd: "/p" };
+    const { owned } = await store.acquire(about, (record) => history.addStored(record));
     if (owned.epoch < old.owned.epoch) throw new Error("the epoch fell");
-    this.#owner = new Owner({ store, processId, owned, history });
+    this.#owner = new Owner({ store, owned, history });
     this.#counts.takeovers += 1;
   }
 
-  #tryZombie(): void {
+  async #tryZombie(): Promise<void> {
     const zombie = this.#zombie;
     if (!zombie) return;
     zombie.say();
     zombie.outcome(false);
+    await zombie.journal.durable()?.catch(nothing);
     if (!zombie.owned.lost.aborted) throw new Error("a superseded owner was not refused");
     this.#counts.refused += 1;
   }
 
   /** Each client saw a beginning of the log, each record once, as the events that the stored record is. */
   async check(): Promise<void> {
-    this.#isFull = false;
+    this.#place.fail(false);
     this.#owner.say();
     this.#owner.journal.assertWritten();
+    await this.#owner.journal.durable();
+    await this.#tryZombie();
     for (const one of this.#clients) {
       await one.disconnect();
       one.connect(this.#owner.log);
-      await one.read(Number.POSITIVE_INFINITY);
+      await one.readTo(this.#owner.journal.seq);
+      await one.read(Number.POSITIVE_INFINITY, this.#place); // which is nothing
       await one.disconnect();
     }
     const { texts, outcomes } = await this.#stored();
@@ -195,41 +203,67 @@ class ScheduleRun {
     for (const [call, count] of outcomes) if (count > 1) throw new Error(`call ${call} has ${count} outcomes`);
     this.#counts.records += texts.length;
     await this.#owner.close();
-    if (this.#zombie) await this.#zombie.close();
+    await this.#zombie?.close();
   }
 
   async #stored(): Promise<{ readonly texts: readonly string[]; readonly outcomes: ReadonlyMap<string, number> }> {
     const [texts, outcomes] = [[] as string[], new Map<string, number>()];
     const [unpacking, events] = [new Unpacking(), new RecordEvents()];
-    await this.#owner.store.readAll(ID, (record) => {
+    await this.#owner.store.readAll(this.#place.id, (record) => {
       const whole = unpacking.add(record);
       texts.push(textOf(whole ? events.of(whole) : []));
       if (whole?.kind === "outcome") outcomes.set(whole.toolCallId, (outcomes.get(whole.toolCallId) ?? 0) + 1);
     });
     return { texts, outcomes };
   }
+}
 
-  #process(): { readonly store: FileSessionStore; readonly processId: number } {
-    const { files, log } = this.#world;
-    this.#lastProcess += 1;
-    const processId = this.#lastProcess;
-    this.#alive.add(processId);
-    const world: StoreWorld = {
-      files,
-      log,
-      now: () => 1,
-      monotonicMs: () => this.#nowMs,
-      randomBytes: (count) => randomBytes(count),
-      after: (ms, run) => this.#world.after(ms, run),
-      deadline: (ms, signal) => this.#world.deadline(ms, signal),
-      processes: {
-        ...this.#world.processes,
-        ownId: processId,
-        identityOf: (id) => (this.#alive.has(id) ? `born-${id}` : undefined),
-      },
+/** In files of a fake World, whose disk may be full. */
+function filesPlace(): SchedulePlace {
+  const fake = fakeWorld();
+  const { files, log } = fake;
+  const alive = new Set<number>();
+  const processes = new Map<SessionStore, number>();
+  const id = sessionId("s");
+  let [lastProcess, nowMs, isFull] = [100, 0, false];
+  const { openAppend } = files;
+  files.openAppend = (path) => {
+    const file = openAppend.call(files, path);
+    const write: typeof file.write = (text, options) => {
+      if (!isFull) return file.write(text, options);
+      file.write(text.slice(0, text.length / 2), options);
+      throw new Error("ENOSPC");
     };
-    return { store: new FileSessionStore(world, "/state"), processId };
-  }
+    return { ...file, write };
+  };
+  return {
+    id,
+    settle: () => new Promise((resolve) => setImmediate(resolve)),
+    process: () => {
+      lastProcess += 1;
+      const ownId = lastProcess;
+      alive.add(ownId);
+      const identityOf = (one: number) => (alive.has(one) ? `born-${one}` : undefined);
+      const world: StoreWorld = {
+        ...{ files, log, now: () => 1, monotonicMs: () => nowMs },
+        randomBytes: (count) => randomBytes(count),
+        after: (ms, run) => fake.after(ms, run),
+        deadline: (ms, signal) => fake.deadline(ms, signal),
+        processes: { ...fake.processes, ownId, identityOf },
+      };
+      const store = new FileSessionStore(world, "/state");
+      processes.set(store, ownId);
+      return store;
+    },
+    takeAway: async ({ store }, isAlive) => {
+      if (!isAlive) alive.delete(processes.get(store) ?? 0);
+      else await files.remove(`/state/session-locks/${id}.lock`);
+      nowMs += SESSION_LIMITS.journal.lockLookMs;
+    },
+    fail: (isFailing) => {
+      isFull = isFailing;
+    },
+  };
 }
 
 function textOf(events: readonly unknown[]): string {
@@ -237,16 +271,14 @@ function textOf(events: readonly unknown[]): string {
 }
 
 interface OwnerOptions {
-  readonly store: FileSessionStore;
-  readonly processId: number;
+  readonly store: SessionStore;
   readonly owned: OwnedSession;
   readonly history: History;
 }
 
 /** What a session does with its journal and its log. */
 class Owner {
-  readonly store: FileSessionStore;
-  readonly processId: number;
+  readonly store: SessionStore;
   readonly owned: OwnedSession;
   readonly events = new EventStream();
   readonly log: SessionLog;
@@ -256,9 +288,8 @@ class Owner {
   #isInTurn = false;
   #calls = 0;
 
-  constructor({ store, processId, owned, history }: OwnerOptions) {
+  constructor({ store, owned, history }: OwnerOptions) {
     this.store = store;
-    this.processId = processId;
     this.owned = owned;
     this.#turn = history.restored.turnCount;
     const openRecords = [...(history.restored.openTurn?.records ?? [])];
@@ -337,7 +368,8 @@ class Client {
     this.#following = undefined;
   }
 
-  async read(count: number): Promise<void> {
+  /** As many as come by themselves. */
+  async read(count: number, { settle }: Pick<SchedulePlace, "settle">): Promise<void> {
     for (let at = 0; at < count && this.#following; at += 1) {
       this.#next ??= this.#following.next();
       const got =
@@ -345,10 +377,24 @@ class Client {
       if (got === undefined) return; // it waits for more
       this.#next = undefined;
       if (got.done) return;
-      if (got.value.kind !== "record") continue;
-      const { seq, events } = got.value;
-      if (seq !== this.seen.length + 1) throw new Error(`record ${seq} came after record ${this.seen.length}`);
-      this.seen.push(textOf(events));
+      this.#see(got.value);
     }
+  }
+
+  /** Waits for this record. */
+  async readTo(seq: number): Promise<void> {
+    while (this.seen.length < seq && this.#following) {
+      const got = await (this.#next ?? this.#following.next());
+      this.#next = undefined;
+      if (got.done) return;
+      this.#see(got.value);
+    }
+  }
+
+  #see(followed: Followed): void {
+    if (followed.kind !== "record") return;
+    const { seq, events } = followed;
+    if (seq !== this.seen.length + 1) throw new Error(`record ${seq} came after record ${this.seen.length}`);
+    this.seen.push(textOf(events));
   }
 }

@@ -158,6 +158,7 @@ export class AppendQueue implements AsyncDisposable {
       }
     } finally {
       this.#isRunning = false;
+      database.report("appends", undefined); // nothing waits any more
     }
   }
 

@@ -3,12 +3,20 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { expect } from "vitest";
+import { sleep } from "../../src/base/async/deadline.js";
 import { TenonError } from "../../src/base/errors.js";
-import { Database, migrate, openPostgresStore } from "../../src/postgres/index.js";
+import type { World } from "../../src/base/ports/world.js";
+import { Database, migrate, openPostgresStore, type PostgresStoreOptions } from "../../src/postgres/index.js";
 import { MIGRATIONS, type Migration } from "../../src/postgres/migrations.js";
+import type { JournalEntry } from "../../src/session/journal/entry.js";
+import { Journal } from "../../src/session/journal/journal.js";
+import { sessionId } from "../../src/session/store/file-store.js";
+import type { OwnedSession, SessionStore } from "../../src/session/store/session-store.js";
 import { fakeWorld } from "../../src/testing/index.js";
 import { nodeWorld } from "../../src/world/index.js";
+import { runSchedules } from "../log-schedules.js";
 import { GUARDED_USER, startPostgres } from "../postgres.js";
+import { FaultyWire, schedulesOverPostgres } from "../postgres-nodes.js";
 import { postgresOfFile, scenario } from "../scenarios/scenario.js";
 import { checkStore, type StorePlace } from "../store-contract.js";
 
@@ -160,6 +168,279 @@ scenario(
   ["G100", "G101", "G102", "G103", "G733"],
   "sessions in PostgreSQL: numbered, with one owner, copied, removed and listed as the contract of stores says",
   () => checkStore(nodesPlace),
+  needs,
+);
+
+/** `npm run soak -- schedules 100000 postgres` runs as many as it is given. */
+const SCHEDULES = 60;
+
+scenario(
+  ["G106", "G734"],
+  "random schedules over PostgreSQL, with connections that are cut around appends: no gap, no repeat, no second outcome",
+  async () => {
+    await using over = await schedulesOverPostgres(postgres.get());
+    const { schedules, takeovers } = await runSchedules(SCHEDULES, over.makePlace);
+    expect(schedules).toBe(SCHEDULES);
+    expect(takeovers).toBeGreaterThan(SCHEDULES / 4);
+  },
+  { ...needs, timeoutMs: 120_000 },
+);
+
+const said = (text: string): JournalEntry => ({ kind: "text", text });
+
+function journalOf(sink: OwnedSession): Journal {
+  return new Journal({ world: { now: () => 1_000, log }, sink });
+}
+
+const about = (id: string) => ({ id: sessionId(id), cwd: "/project" });
+
+async function textsOf(store: SessionStore, id: string): Promise<readonly string[]> {
+  const texts: string[] = [];
+  await store.readAll(id, (record) => {
+    if (record.kind === "text") texts.push(record.text);
+  });
+  return texts;
+}
+
+/** Closed with the test: a node of an own database, or of the given one. */
+async function openNode(name: string, options: Partial<PostgresStoreOptions> & { readonly url: string }) {
+  const store = await openPostgresStore({ world, node: { name, roots: [] }, ...options });
+  return { ...store, sessions: store.account("me").sessions };
+}
+
+scenario(
+  ["G734"],
+  "appends whose connection breaks before the database has them, or before its answer is here, are there once and in order",
+  async () => {
+    const url = await postgres.get().database();
+    await using wire = await FaultyWire.open(postgres.get());
+    await using node = await openNode("a", { url: wire.url(url), leaseMs: 30_000 });
+    const sessions = ["s1", "s2", "s3"].map((id) => node.sessions.create(about(id)));
+    const journals = sessions.map(journalOf);
+    wire.cut("before", "after", "before", "after", "after", "before");
+    for (let round = 0; round < 8; round += 1) {
+      for (const journal of journals) journal.append(said(`${round}a`), said(`${round}b`));
+      await Promise.all(journals.map((journal) => journal.durable()));
+      for (const journal of journals) journal.assertWritten();
+    }
+    expect(wire.cutCount).toBe(6);
+    const expected = Array.from({ length: 8 }, (_, round) => [`${round}a`, `${round}b`]).flat();
+    for (const { id } of sessions) expect(await textsOf(node.sessions, id)).toEqual(expected);
+    expect(node.nodes.figures()).toMatchObject({ refusedAppends: 0 });
+    for (const one of sessions) await one.release();
+  },
+  needs,
+);
+
+scenario(
+  ["G735"],
+  "an answer that is late does not count before it is certain that the session is still ours: after a takeover it is refused",
+  async () => {
+    const url = await postgres.get().database();
+    await using wire = await FaultyWire.open(postgres.get());
+    await using node = await openNode("a", { url: wire.url(url), leaseMs: 900 });
+    const [kept, taken] = [node.sessions.create(about("kept")), node.sessions.create(about("taken"))];
+    await Promise.all([kept.settled, taken.settled]);
+    const journals = [kept, taken].map(journalOf);
+    const answer = wire.hold();
+    for (const journal of journals) journal.append(said("committed"));
+    const written = journals.map((journal) => journal.durable());
+    const isThere = () => postgres.get().query("select from tenon_record", url);
+    while ((await isThere()).length < 2);
+    await postgres.get().query("update tenon_session set owner = null, epoch = epoch + 1 where id = 'taken'", url);
+    await sleep(world, 350, new AbortController().signal); // more than a third of the lease, less than two
+    answer();
+    await written[0];
+    await expect(written[1]).rejects.toMatchObject({ code: "session.superseded" });
+    expect([kept.lost.aborted, taken.lost.aborted]).toEqual([false, true]);
+    expect(node.nodes.figures()).toMatchObject({ refusedAppends: 1 });
+    await kept.release();
+  },
+  needs,
+);
+
+scenario(
+  ["G736"],
+  "the database is restarted as after a crash while sessions append: nothing is lost, nothing is twice",
+  async () => {
+    const url = await postgres.get().database();
+    await using node = await openNode("a", { url, leaseMs: 30_000 });
+    const sessions = Array.from({ length: 20 }, (_, index) => node.sessions.create(about(`s${index}`)));
+    const journals = sessions.map(journalOf);
+    let isOver = false;
+    const writing = journals.map(async (journal) => {
+      for (let index = 0; !isOver || index < 5; index += 1) {
+        journal.append(said(`${index}`));
+        await journal.durable();
+      }
+    });
+    await Promise.all(sessions.map((one) => one.settled));
+    await postgres.get().restart("immediate");
+    isOver = true;
+    await Promise.all(writing);
+    for (const { id, lastSeq } of sessions) {
+      const texts = await textsOf(node.sessions, id);
+      expect(texts).toEqual(Array.from({ length: lastSeq }, (_, index) => `${index}`));
+    }
+    for (const one of sessions) await one.release();
+  },
+  needs,
+);
+
+/** Time passes ten times as fast as at the database: what a node waits for comes sooner there, which is the safe side. */
+const hurried: World = {
+  ...world,
+  monotonicMs: () => world.monotonicMs() * 10,
+  after: (ms, run) => world.after(ms / 10, run),
+};
+
+scenario(
+  ["G737"],
+  "the database is away: appends wait and people are told; beyond two thirds of the lease the node owns nothing and starts anew",
+  async () => {
+    const url = await postgres.get().database();
+    await using node = await openNode("a", { url, world: hurried, leaseMs: 9_000 });
+    const first = node.nodes.self.value;
+    const owned = node.sessions.create(about("s"));
+    const told: string[] = [];
+    owned.onFailing((reason) => told.push(reason));
+    const journal = journalOf(owned);
+    journal.append(said("before"));
+    await journal.durable();
+    await postgres.get().halt("immediate");
+    const never = new AbortController().signal;
+    try {
+      journal.append(said("waits"));
+      journal.durable()?.catch(() => undefined);
+      expect(await node.nodes.problem.until((problem) => problem !== undefined, never)).toMatch(/PostgreSQL at .*\//u);
+      expect(told).toHaveLength(1);
+      journal.assertWritten();
+      await node.nodes.self.until((id) => id === undefined, never);
+      expect(owned.lost.aborted).toBe(true);
+      expect(owned.lost.reason).toMatchObject({ code: "session.superseded" });
+      expect(() => journal.assertWritten()).toThrow(expect.objectContaining({ code: "session.superseded" }));
+      await expect(node.sessions.acquire(about("s"), () => {})).rejects.toMatchObject({ code: "store.unavailable" });
+      await expect(node.sessions.create(about("t")).settled).rejects.toMatchObject({ code: "store.unavailable" });
+      expect(await node.nodes.takeOver([])).toEqual([]);
+      await owned.release();
+    } finally {
+      await postgres.get().start();
+    }
+    const second = await node.nodes.self.until((id) => id !== undefined, never);
+    expect(second).not.toBe(first);
+    await node.nodes.problem.until((problem) => problem === undefined, never);
+    const again = await node.sessions.acquire(about("s"), () => {});
+    expect(again.owned.epoch).toBeGreaterThan(owned.epoch);
+    journalOf(again.owned).append(said("after"));
+    await again.owned.release();
+    expect(await textsOf(node.sessions, "s")).toEqual(["before", "after"]);
+  },
+  needs,
+);
+
+scenario(
+  ["G738"],
+  "a turn of a node that is gone is taken over by one node, whose predecessor writes nothing more; one left in a drain is free at once",
+  async () => {
+    const url = await postgres.get().database();
+    await using old = await openNode("old", { url });
+    await using next = await openNode("next", { url });
+    await using third = await openNode("third", { url, node: { name: "third", roots: ["/elsewhere"] } });
+    const by = { client: "c", name: "editor" };
+    const prompt: JournalEntry = { kind: "prompt", turn: 1, content: [], promptId: "p", by };
+    const opened = ["running", "drained", "idle"].map((id) => old.sessions.create(about(id)));
+    const journals = opened.map(journalOf);
+    for (const journal of journals) journal.append({ kind: "title", title: "t" }, prompt);
+    journals[2]?.append({ kind: "end", turn: 1, stopReason: "end_turn" });
+    await Promise.all(journals.map((journal) => journal.durable()));
+    expect(await next.nodes.left(10)).toEqual([]);
+    expect(await next.nodes.ownerOf("me", "running")).toMatchObject({ name: "old", sessions: 3, isDraining: false });
+    expect(await next.nodes.lastSeqs(["running", "idle", "nobody"])).toEqual(
+      new Map([
+        ["running", 2],
+        ["idle", 3],
+      ]),
+    );
+
+    await old.nodes.drain();
+    await opened[1]?.release();
+    const left = await next.nodes.left(10);
+    expect(left.map(({ id }) => id)).toEqual(["drained"]);
+    expect(await old.nodes.left(10)).toEqual([]);
+    expect(await old.nodes.takeOver(left)).toEqual([]);
+    expect(await third.nodes.left(10)).toEqual([]); // its folder is not there
+    expect(await next.nodes.takeOver(left)).toEqual(left);
+    const drained = await next.sessions.acquire(about("drained"), () => {});
+    expect(drained.tries).toBe(0);
+
+    await postgres.get().query("update tenon_node set expires_at = now() where name = 'old'", url);
+    const gone = await next.nodes.left(10);
+    expect(gone.map(({ id }) => id)).toEqual(["running"]);
+    const taken = await Promise.all([next.nodes.takeOver(gone), next.nodes.takeOver(gone)]);
+    expect(taken.flat()).toEqual(gone);
+    const { owned, tries } = await next.sessions.acquire(about("running"), () => {});
+    expect(tries).toBe(1);
+    journals[0]?.append(said("of a node that is gone"));
+    await expect(journals[0]?.durable()).rejects.toMatchObject({ code: "session.superseded" });
+    const journal = journalOf(owned);
+    journal.append({ kind: "answer", turn: 1, text: "", toolCalls: [] }, said("of the next"));
+    await journal.durable();
+    expect(await textsOf(next.sessions, "running")).toEqual(["of the next"]);
+    expect(await postgres.get().query("select tries from tenon_session where id = 'running'", url)).toEqual([
+      { tries: 0 },
+    ]);
+    expect((await next.nodes.list()).map(({ name }) => name)).toContain("old");
+    await owned.release();
+    await drained.owned.release();
+  },
+  needs,
+);
+
+scenario(
+  ["G739"],
+  "texts with NUL, lines of megabytes, a full disk and values that the database does not take cost no other session anything",
+  async () => {
+    const url = await postgres.get().database();
+    await using node = await openNode("a", { url });
+    const label = "with \u0000";
+    const odd = node.sessions.create({ ...about("odd"), label });
+    const other = node.sessions.create(about("other"));
+    const [journal, others] = [journalOf(odd), journalOf(other)];
+    const long = "ä".repeat(6_000_000);
+    journal.append({ kind: "title", title: "a\u0000b" }, said("nul \u0000 and half \ud800"), said(long), said("end"));
+    await journal.durable();
+    expect(await textsOf(node.sessions, "odd")).toEqual(["nul \u0000 and half \ud800", long, "end"]);
+    expect((await node.sessions.read("odd", 1, 10)).map(({ seq }) => seq)).toEqual([2]);
+    expect((await node.sessions.read("odd", 2, 10)).map(({ seq }) => seq)).toEqual([3]);
+    expect((await node.sessions.list({ label })).sessions).toMatchObject([
+      { id: "odd", title: "a\ufffdb", state: "idle" },
+    ]);
+
+    const failing = (
+      code: string,
+      when: string,
+    ) => `create or replace function refuse() returns trigger language plpgsql as
+      $$ begin if ${when} then raise exception 'refused' using errcode = '${code}'; end if; return new; end $$`;
+    const sql = (text: string) => postgres.get().query(text, url);
+    await sql(failing("53100", "true"));
+    await sql("create trigger refuse before insert on tenon_record for each row execute function refuse()");
+    others.append(said("waits"));
+    const waiting = others.durable();
+    await expect.poll(() => node.nodes.figures().appendBatches).toBeGreaterThan(0);
+    await sql(failing("22021", "new.line like '%poison%'"));
+    await waiting;
+    journal.append(said("poison"));
+    others.append(said("beside it"));
+    await expect(journal.durable()).rejects.toMatchObject({ code: "session.not_recorded" });
+    expect(() => journal.assertWritten()).toThrow(expect.objectContaining({ code: "session.not_recorded" }));
+    await others.durable();
+    expect(await textsOf(node.sessions, "other")).toEqual(["waits", "beside it"]);
+    await odd.release();
+    const again = await node.sessions.acquire(about("odd"), () => {});
+    expect(again.owned.lastSeq).toBe(4);
+    await again.owned.release();
+    await other.release();
+  },
   needs,
 );
 
