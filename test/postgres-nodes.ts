@@ -99,7 +99,7 @@ export class FaultyWire implements AsyncDisposable {
     });
     server.on("data", (chunk: Buffer) => {
       if (isCutAtAnswer) return end();
-      if (held) void held.then(() => client.write(chunk));
+      if (held) held.then(() => client.write(chunk)).catch(end);
       else client.write(chunk);
     });
   }

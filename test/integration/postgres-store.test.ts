@@ -192,6 +192,10 @@ function journalOf(sink: OwnedSession): Journal {
   return new Journal({ world: { now: () => 1_000, log }, sink });
 }
 
+async function allDurable(journals: readonly Journal[]): Promise<void> {
+  await Promise.all(journals.map(async (journal) => await journal.durable()));
+}
+
 const about = (id: string) => ({ id: sessionId(id), cwd: "/project" });
 
 async function textsOf(store: SessionStore, id: string): Promise<readonly string[]> {
@@ -220,7 +224,7 @@ scenario(
     wire.cut("before", "after", "before", "after", "after", "before");
     for (let round = 0; round < 8; round += 1) {
       for (const journal of journals) journal.append(said(`${round}a`), said(`${round}b`));
-      await Promise.all(journals.map((journal) => journal.durable()));
+      await allDurable(journals);
       for (const journal of journals) journal.assertWritten();
     }
     expect(wire.cutCount).toBe(6);
@@ -267,16 +271,16 @@ scenario(
     await using node = await openNode("a", { url, leaseMs: 30_000 });
     const sessions = Array.from({ length: 20 }, (_, index) => node.sessions.create(about(`s${index}`)));
     const journals = sessions.map(journalOf);
-    let isOver = false;
+    const over = new AbortController();
     const writing = journals.map(async (journal) => {
-      for (let index = 0; !isOver || index < 5; index += 1) {
+      for (let index = 0; !over.signal.aborted || index < 5; index += 1) {
         journal.append(said(`${index}`));
         await journal.durable();
       }
     });
     await Promise.all(sessions.map((one) => one.settled));
     await postgres.get().restart("immediate");
-    isOver = true;
+    over.abort();
     await Promise.all(writing);
     for (const { id, lastSeq } of sessions) {
       const texts = await textsOf(node.sessions, id);
@@ -352,7 +356,7 @@ scenario(
     const journals = opened.map(journalOf);
     for (const journal of journals) journal.append({ kind: "title", title: "t" }, prompt);
     journals[2]?.append({ kind: "end", turn: 1, stopReason: "end_turn" });
-    await Promise.all(journals.map((journal) => journal.durable()));
+    await allDurable(journals);
     expect(await next.nodes.left(10)).toEqual([]);
     expect(await next.nodes.ownerOf("me", "running")).toMatchObject({ name: "old", sessions: 3, isDraining: false });
     expect(await next.nodes.lastSeqs(["running", "idle", "nobody"])).toEqual(

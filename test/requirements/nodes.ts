@@ -15,6 +15,30 @@ export const NODE_REQUIREMENTS = [
     text: "a wrong address, password, database or right, a read-only database and one without TLS each say what was tried and what to do, without the password",
   },
   { id: "G733", text: "sessions in PostgreSQL keep the same contract as sessions in files" },
+  {
+    id: "G734",
+    text: "an append whose connection broke is settled by reading owner, epoch and last number: it is there once, whether it was committed or not",
+  },
+  {
+    id: "G735",
+    text: "an append whose answer took longer than a third of the lease counts only after owner and epoch were read again",
+  },
+  {
+    id: "G736",
+    text: "a restart of the database in the middle of appends costs no record and doubles none",
+  },
+  {
+    id: "G737",
+    text: "while the database is away appends wait and people are told; after two thirds of the lease by the monotonic clock the node owns nothing, and starts anew under another id",
+  },
+  {
+    id: "G738",
+    text: "open turns of a node that is gone are taken over once, under a higher epoch; its own appends are refused; those left in a drain are free at once and do not count as a try",
+  },
+  {
+    id: "G739",
+    text: "texts with NUL and lines of megabytes are kept; a full database makes appends wait; values it does not take cost only their own session",
+  },
   // G750 to G769: what gateways that share a database keep there.
   {
     id: "G750",
