@@ -46,12 +46,13 @@ const TIMED = ["start", "gateway-kill", "page-speed"];
 
 /** They run on files with all the others, and on PostgreSQL too: one group each commit. */
 const ON_POSTGRES: Groups = [
-  ["integration/gateway-client-servers", "integration/gateway-server"],
-  ["integration/gateway-page"],
+  ["integration/gateway-client-servers", "integration/gateway-server", "integration/gateway-page"],
   ["scenarios/gateway-sessions"],
   ["scenarios/gateway-attacks"],
-  ["scenarios/gateway-remote"],
-  ["scenarios/gateway-page"],
+  ["scenarios/gateway-remote", "scenarios/gateway-page"],
+  ["scenarios/gateway-attach"],
+  ["scenarios/gateway-editors", "scenarios/gateway-kill"],
+  ["scenarios/gateway-translator"],
 ];
 
 /** Vitest's exclusion of a file, whichever project it belongs to. */

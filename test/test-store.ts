@@ -19,6 +19,11 @@ export async function setup(): Promise<(() => Promise<void>) | undefined> {
 /** Gateways keep everything in PostgreSQL. */
 export const isOnPostgres: boolean = process.env[VARIABLE] !== undefined;
 
+/** For scenarios about the gateway that a translator starts itself: it is on files. */
+export const OF_LOCAL_GATEWAY: { readonly lacks?: string } = isOnPostgres
+  ? { lacks: "a local gateway on a database" }
+  : {};
+
 const databases = new Map<string, string>();
 
 /** The address of the database of this home, which is made now; undefined: files. */
@@ -38,6 +43,12 @@ function databaseOf(home: string): string | undefined {
 export function storeVariables(home: string): Readonly<Record<string, string>> {
   const url = databaseOf(home);
   return url === undefined ? {} : { TENON_GATEWAY_STORE: url };
+}
+
+/** Everything that is in the database of this home, as text; nothing where it has files. */
+export function textInDatabase(home: string): string {
+  const url = databaseOf(home);
+  return url === undefined ? "" : execFileSync(join(postgresFolder() ?? "", "pg_dump"), [url], { encoding: "utf8" });
 }
 
 /** For a gateway in this process; undefined: files. */

@@ -12,7 +12,7 @@ const CHANGES = "token-changes";
 
 export class PostgresTokens implements TokenStorage {
   readonly place: string;
-  readonly whenUnreadable = "as_before";
+  readonly isShared = true;
   readonly #database: Database;
   readonly #world: Pick<World, "after" | "log">;
   /** The number of changes that the last read saw. */

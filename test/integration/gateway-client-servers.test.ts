@@ -5,14 +5,15 @@ import { expect, vi } from "vitest";
 import { defined } from "../../src/base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json/json.js";
 import type { WebSocketLink } from "../../src/base/ports/web-socket.js";
-import { loadGateway, loadGatewayServer } from "../../src/gateway/index.js";
+import { loadGateway } from "../../src/gateway/index.js";
 import { createRuntime, type Model, nodeWorld } from "../../src/index.js";
 import { type Behaviour, echoTool, listLiving, scriptedHttpServer, scriptedServer } from "../../src/testing/index.js";
 import { ownServers, remoteLink, Translator } from "../../src/translator/index.js";
 import { openWebSocket } from "../../src/world/index.js";
 import { cleanEnv, TemporaryFolder } from "../scenarios/agent.js";
+import { send } from "../scenarios/gateway/wire-client.js";
 import { scenario } from "../scenarios/scenario.js";
-import { openTestStore } from "../test-store.js";
+import { openTestStore, textInDatabase, withTokens } from "../test-store.js";
 
 /** Calls the tool that the prompt names (`NAME {…}`), then says what it answered. */
 const caller: Model = {
@@ -168,17 +169,17 @@ class House implements AsyncDisposable {
       },
     });
     house.url = `ws://${gateway.addresses[0]}/acp`;
-    const { openAccess } = await loadGatewayServer();
-    const access = await openAccess(world, stateDir, store);
+    const at = { host: "127.0.0.1", port: Number(gateway.addresses[0]?.split(":")[1]) };
     house.#token = async (name) => {
       const scopes = ["read", "prompt", "approve", "tools"] as const;
-      const { token } = await access.tokens.kept.create({ name, scopes });
-      await access.tokens.ready();
+      const { token } = await withTokens(world, house.home.path, (tokens) => tokens.create({ name, scopes }));
+      const isTaken = async () =>
+        (await send(at, { path: "/me", headers: { authorization: `Bearer ${token}` } })).status;
+      while ((await isTaken()) !== 200) await new Promise((resolve) => setTimeout(resolve, 10)); // they are watched
       return token;
     };
     house.#close = async () => {
       await gateway[Symbol.asyncDispose]();
-      await access[Symbol.asyncDispose]();
     };
     return house;
   }
@@ -196,7 +197,7 @@ class House implements AsyncDisposable {
     const texts = files
       .filter((file) => file.isFile())
       .map(({ parentPath, name }) => readFileSync(join(parentPath, name), "utf8"));
-    return [...texts, ...this.logged].join("\n");
+    return [...texts, ...this.logged, textInDatabase(this.home.path)].join("\n");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -9,7 +9,7 @@ import { echoTool, scriptedAcpServer } from "../../src/testing/index.js";
 import { cleanEnv, TemporaryFolder } from "../scenarios/agent.js";
 import { type Frame, type HttpAnswer, send, WireClient } from "../scenarios/gateway/wire-client.js";
 import { scenario } from "../scenarios/scenario.js";
-import { openTestStore, withTokens } from "../test-store.js";
+import { isOnPostgres, openTestStore, withTokens } from "../test-store.js";
 
 const QUIET = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
@@ -234,10 +234,11 @@ scenario(
     const later = await house.local();
     const loading = await later.request("session/load", { sessionId, cwd: house.work, mcpServers: [] });
     expect(loading.error?.message).toContain("is not there");
+    const closedRecords = isOnPostgres ? 0 : 1; // nodes hand a session over without closing it
     const stored = await ask(later, "_tenon/session/view", { sessionId });
     expect(stored).toMatchObject({
       ...{ sessionId, state: "resting", title: "say hello", cwd: house.work, clients: [], questions: [], servers: [] },
-      ...{ usage: { inputTokens: 3, costUsd: 0.5 }, seq: Number(inMemory["seq"]) + 1 }, // it was closed
+      ...{ usage: { inputTokens: 3, costUsd: 0.5 }, seq: Number(inMemory["seq"]) + closedRecords },
     });
     expect(stored["owner"]).toBeUndefined();
     const kinds: unknown[] = [];
@@ -252,6 +253,7 @@ scenario(
     expect(listIn(only, "records")).toMatchObject([{ kind: "usage", session: { costUsd: 0.5 } }]);
     for (const method of ["_tenon/mcp/status", "_tenon/session/tools"])
       expect((await later.request(method, { sessionId })).error).toMatchObject({ code: -32002 });
+    if (isOnPostgres) return; // what another node has is reached there
     const other = house.runtime(house.stateDir);
     mkdirSync(house.work);
     await other.loadSession({ id: sessionId, cwd: house.work });

@@ -1,7 +1,10 @@
 // The product under test, as an editor would start it, in a home of its own.
-import { mkdtempSync, rmSync } from "node:fs";
+import { type StdioOptions, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gatewaySocketPath } from "../../src/gateway/index.js";
 import {
   type AcpClient,
   type AcpClientOptions,
@@ -9,7 +12,7 @@ import {
   type MessageValidator,
   startAgent,
 } from "../../src/testing/index.js";
-import { storeVariables } from "../test-store.js";
+import { isOnPostgres, storeVariables } from "../test-store.js";
 import { agentNode, TENON } from "./peers.js";
 
 /** A directory that is gone when the scenario is over. */
@@ -41,6 +44,21 @@ async function bothSchemas(): Promise<MessageValidator> {
   };
 }
 
+const nodes = new Map<string, Promise<unknown>>();
+
+/** The gateway of a home whose store is a database, unless it has one: a translator would start one on files. */
+export async function startNode(home: string, env?: Readonly<Record<string, string>>): Promise<void> {
+  if (!isOnPostgres || existsSync(gatewaySocketPath({ env: {} }, join(home, "state")))) return;
+  if (!nodes.has(home)) {
+    const stdio: StdioOptions = ["ignore", "pipe", "inherit"];
+    const words = [TENON, "gateway", "run"];
+    const variables = cleanEnv(home, { TENON_LOG: "error", ...env });
+    const child = spawn(agentNode(), words, { env: variables, cwd: home, stdio });
+    nodes.set(home, once(child.stdout ?? child, "data"));
+  }
+  await nodes.get(home);
+}
+
 /** `tenon acp`, every message of which is checked against the protocol's published schemas. */
 export async function startTenon(
   home: TemporaryFolder,
@@ -52,6 +70,7 @@ export async function startTenon(
     readonly words?: readonly string[];
   } = {},
 ): Promise<AcpClient> {
+  if (isOnPostgres && options.words?.includes("--gateway")) await startNode(home.path, options.env);
   const args = [...(options.nodeArgs ?? []), TENON, "acp", ...(options.words ?? [])];
   const command = { command: agentNode(), args, env: cleanEnv(home.path, options.env), cwd: home.path };
   return startAgent(command, { validate: await bothSchemas(), ...options });

@@ -14,6 +14,7 @@ import {
   readBody,
   scriptedServer,
 } from "../../src/testing/index.js";
+import { isOnPostgres } from "../test-store.js";
 import { cleanEnv, startTenon, TemporaryFolder } from "./agent.js";
 import { agentNode, TENON } from "./peers.js";
 import { type CommandResult, runCommand } from "./run-command.js";
@@ -123,12 +124,14 @@ scenario(
     await editor.waitForPermissionRequest();
     editor.kill("SIGKILL");
     await editor.exit;
-    const waiting = JSON.parse((await home.tenon(["sessions", "list", "--json"])).stdout);
-    expect(waiting.sessions).toMatchObject([{ id: sessionId, state: "waiting", questions: 1 }]);
-    expect((await home.tenon(["sessions"])).stdout).toContain("waiting (1 open)");
-    const shown = (await home.tenon(["sessions", "show", "please"])).stdout;
-    expect(shown).toMatch(/\? Allow .*echo/u);
-    expect(shown).toContain(`tenon attach ${sessionId} answers it.`);
+    const listed = async () => JSON.parse((await home.tenon(["sessions", "list", "--json"])).stdout).sessions;
+    if (!isOnPostgres) {
+      expect(await listed()).toMatchObject([{ id: sessionId, state: "waiting", questions: 1 }]);
+      expect((await home.tenon(["sessions"])).stdout).toContain("waiting (1 open)");
+      const shown = (await home.tenon(["sessions", "show", "please"])).stdout;
+      expect(shown).toMatch(/\? Allow .*echo/u);
+      expect(shown).toContain(`tenon attach ${sessionId} answers it.`);
+    }
     await using terminal = home.attach("--last");
     await terminal.untilAsked(1);
     expect(terminal.text).toContain(`Test editor › ${ECHO}`);
@@ -146,8 +149,7 @@ scenario(
       return update.sessionUpdate === "tool_call_update" && update.status === "completed" ? ["done"] : [];
     });
     expect(said).toEqual([ECHO, "done", "and a second one"]);
-    const idle = JSON.parse((await home.tenon(["sessions", "list", "--json"])).stdout);
-    expect(idle.sessions).toMatchObject([{ state: "idle", questions: 0 }]);
+    expect(await listed()).toMatchObject(isOnPostgres ? [] : [{ state: "idle", questions: 0 }]); // it lists files
   },
   { ...NEEDS, timeoutMs: 120_000 },
 );
@@ -237,6 +239,7 @@ scenario(
     const unknown = await home.tenon(["attach", "nonsense"]);
     expect(unknown).toMatchObject({ code: 1 });
     expect(unknown.stderr + unknown.stdout).toContain('there is no session "nonsense"');
+    if (isOnPostgres) return; // a plain tenon acp has files
     await using plain = await startTenon(home);
     await plain.initialize();
     const { sessionId: own } = await plain.newSession({ cwd: home.path });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import type { NewToken } from "../../src/gateway/index.js";
 import { nodeWorld } from "../../src/index.js";
-import { isOnPostgres, withTokens } from "../test-store.js";
+import { isOnPostgres, textInDatabase, withTokens } from "../test-store.js";
 import { cleanEnv, TemporaryFolder } from "./agent.js";
 import { ATTACKS, type Target } from "./gateway/attacks.js";
 import { PAGE_ATTACKS } from "./gateway/page-attacks.js";
@@ -151,7 +151,7 @@ scenario(
     await local.close();
     expect(await gateway.stop()).toBe(0);
     expect(readFileSync(trace, "utf8")).toMatch(/"channel":"acp".*"method":"session\/prompt"/u);
-    const kept = [...textsBelow(home.path), gateway.output];
+    const kept = [...textsBelow(home.path), textInDatabase(home.path), gateway.output];
     const canaries = ["env-canary-over-tcp", "canary-of-a-client", "canary-of-the-gateway", clientKey];
     for (const canary of [...all(), ...canaries])
       expect(kept.filter((text) => text.includes(canary.replace("tng_", ""))).length, canary).toBe(0);
@@ -171,7 +171,9 @@ scenario(["G302", "G312"], "tokens are created, listed and revoked from the comm
   expect(listed.tokens).toMatchObject([{ name: "phone", account: "me", scopes: ["read", "approve"] }]);
   expect((await run("revoke", "phone")).code).toBe(0);
   expect((await run("revoke", "phone")).code).toBe(3);
-  expect(textsBelow(home.path).some((text) => text.includes(token.slice(4)))).toBe(false);
+  expect([...textsBelow(home.path), textInDatabase(home.path)].some((text) => text.includes(token.slice(4)))).toBe(
+    false,
+  );
 });
 
 scenario(

@@ -2,7 +2,7 @@
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { cleanEnv, startTenon, TemporaryFolder } from "./agent.js";
+import { cleanEnv, startNode, startTenon, TemporaryFolder } from "./agent.js";
 import { type HttpAnswer, send, WireClient } from "./gateway/wire-client.js";
 import { agentNode, TENON } from "./peers.js";
 import { type CommandResult, runCommand } from "./run-command.js";
@@ -118,7 +118,8 @@ scenario(
     await using home = new Home();
     const without = await home.tenon(["gateway", "pair"]);
     expect([without.code, without.stderr]).toEqual([3, expect.stringContaining("--listen")]);
-    await home.tenon(["inspect", "--no-open"]); // starts the local gateway
+    await startNode(home.path);
+    await home.tenon(["inspect", "--no-open"]); // starts the local gateway where there is none
     const pair = await home.tenon(["gateway", "pair", "--scopes", "read,approve", "--name", "my phone"]);
     expect(pair.stdout).toContain("Only browsers of this machine");
     const code = pair.stdout.split("\n").filter((line) => /^[█▀▄ ]+$/u.test(line) && line.includes("█"));

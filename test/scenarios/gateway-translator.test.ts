@@ -15,6 +15,7 @@ import {
   type ToolScript,
 } from "../../src/testing/index.js";
 import { ScriptedGateway } from "../scripted-gateway.js";
+import { OF_LOCAL_GATEWAY } from "../test-store.js";
 import { cleanEnv, startTenon, TemporaryFolder } from "./agent.js";
 import { WireClient } from "./gateway/wire-client.js";
 import { agentNode, TENON } from "./peers.js";
@@ -95,33 +96,38 @@ async function load(editor: AcpClient, sessionId: string, cwd: string): Promise<
   await editor.request("session/load", { sessionId, cwd, mcpServers: [] });
 }
 
-scenario(["G400", "G401", "G412"], "two editors start one gateway, share a session, and leave it running", async () => {
-  await using home = new Home();
-  const logs = join(home.path, "state/gateway");
-  mkdirSync(logs, { recursive: true, mode: 0o700 });
-  writeFileSync(join(logs, "gateway.log"), "of an earlier one\n".repeat(500_000)); // more than is kept
-  const [one, two] = await Promise.all([home.editor(), home.editor()]);
-  const [{ sessionId }] = await Promise.all([one.newSession({ cwd: home.path }), two.newSession({ cwd: home.path })]);
-  await one.prompt(sessionId, "hello there");
-  await load(two, sessionId, home.path);
-  expect(two.text(sessionId)).toBe(one.text(sessionId));
-  await two.prompt(sessionId, "and again");
-  await one.waitForUpdate(sessionId, () => one.text(sessionId) === two.text(sessionId));
-  const said = one.updates(sessionId).filter(({ sessionUpdate }) => sessionUpdate === "user_message_chunk");
-  expect(said).toHaveLength(1); // what the other said
-  expectOnceInOrder(one);
-  const { pid = 0, isRunning } = await home.status();
-  expect(isRunning).toBe(true);
-  one.kill("SIGTERM");
-  expect(await one.exit).toMatchObject({ code: 130 });
-  expect(await two.end()).toMatchObject({ code: 0 });
-  expect(isAlive(pid)).toBe(true);
-  const log = readFileSync(join(logs, "gateway.log"), "utf8");
-  expect(log.match(/listens at/gu)).toHaveLength(1);
-  expect(log).not.toContain("earlier");
-  expect(existsSync(join(logs, "gateway.1.log"))).toBe(true);
-  expect((await home.tenon("gateway", "logs")).stdout).toContain("listens at");
-});
+scenario(
+  ["G400", "G401", "G412"],
+  "two editors start one gateway, share a session, and leave it running",
+  async () => {
+    await using home = new Home();
+    const logs = join(home.path, "state/gateway");
+    mkdirSync(logs, { recursive: true, mode: 0o700 });
+    writeFileSync(join(logs, "gateway.log"), "of an earlier one\n".repeat(500_000)); // more than is kept
+    const [one, two] = await Promise.all([home.editor(), home.editor()]);
+    const [{ sessionId }] = await Promise.all([one.newSession({ cwd: home.path }), two.newSession({ cwd: home.path })]);
+    await one.prompt(sessionId, "hello there");
+    await load(two, sessionId, home.path);
+    expect(two.text(sessionId)).toBe(one.text(sessionId));
+    await two.prompt(sessionId, "and again");
+    await one.waitForUpdate(sessionId, () => one.text(sessionId) === two.text(sessionId));
+    const said = one.updates(sessionId).filter(({ sessionUpdate }) => sessionUpdate === "user_message_chunk");
+    expect(said).toHaveLength(1); // what the other said
+    expectOnceInOrder(one);
+    const { pid = 0, isRunning } = await home.status();
+    expect(isRunning).toBe(true);
+    one.kill("SIGTERM");
+    expect(await one.exit).toMatchObject({ code: 130 });
+    expect(await two.end()).toMatchObject({ code: 0 });
+    expect(isAlive(pid)).toBe(true);
+    const log = readFileSync(join(logs, "gateway.log"), "utf8");
+    expect(log.match(/listens at/gu)).toHaveLength(1);
+    expect(log).not.toContain("earlier");
+    expect(existsSync(join(logs, "gateway.1.log"))).toBe(true);
+    expect((await home.tenon("gateway", "logs")).stdout).toContain("listens at");
+  },
+  OF_LOCAL_GATEWAY,
+);
 
 scenario(
   ["G402"],
@@ -172,6 +178,7 @@ scenario(
     await load(other, sessionId, home.path);
     expect(other.text(sessionId)).toBe(editor.text(sessionId));
   },
+  OF_LOCAL_GATEWAY,
 );
 
 scenario(["G405"], "each client's sessions have its environment, and nothing of it is on the disk", async () => {
@@ -231,7 +238,7 @@ scenario(
     await wire.close();
     expect(readdirSync(seen.path).toSorted()).toEqual(["nobody-none", "one-canary-4417", "two-none"]);
   },
-  { platform: "linux" },
+  { ...OF_LOCAL_GATEWAY, platform: "linux" },
 );
 
 function filesIn(folder: string): string[] {
@@ -257,6 +264,7 @@ scenario(
     const next = await editor.newSession({ cwd: home.path });
     await editor.waitForUpdate(next.sessionId, (update) => update.sessionUpdate === "notice");
   },
+  OF_LOCAL_GATEWAY,
 );
 
 /** An older gateway at the socket, whose process is another one. */

@@ -41,8 +41,11 @@ export type TokenVerdict = Principal | "unknown" | "expired" | "revoked";
 export interface TokenStorage {
   /** For people and logs. */
   readonly place: string;
-  /** What counts while they cannot be read: a damaged file lets nobody in, a database that is away changes nothing. */
-  readonly whenUnreadable: "none" | "as_before";
+  /**
+   * In a database, which is looked at from time to time, and for an unknown token; one that is away changes nothing. A file is
+   * followed at once, and lets nobody in when it is damaged.
+   */
+  readonly isShared: boolean;
   read(): Promise<readonly KeptToken[]>;
   /** Under a lock of all processes and nodes. What the edit throws is thrown; what it returns unchanged is not written. */
   change(edit: (tokens: readonly KeptToken[]) => readonly KeptToken[]): Promise<void>;
@@ -157,7 +160,7 @@ export class Tokens {
 class TokenFile implements TokenStorage {
   readonly #world: World;
   readonly place: string;
-  readonly whenUnreadable = "none";
+  readonly isShared = false;
 
   constructor(world: World, stateDir: string) {
     this.#world = world;
@@ -317,6 +320,7 @@ export class LiveTokens implements AsyncDisposable {
 
   #verify(secret: string, prefix: string): TokenVerdict {
     const found = secret.startsWith(prefix) ? this.#byHash.get(hashOf(secret)) : undefined;
+    if (!found && this.kept.storage.isShared) this.#changed(); // another node may have made it a moment ago
     if (!found || (found.isDevice === true) !== (prefix === DEVICE_PREFIX)) return "unknown";
     const parent = found.parent === undefined ? found : this.#byId.get(found.parent);
     if (!parent || parent.revokedAt !== undefined || found.revokedAt !== undefined) return "revoked";
@@ -349,7 +353,7 @@ export class LiveTokens implements AsyncDisposable {
       const { storage } = this.kept;
       const tokens = await storage.read().catch((error: unknown) => {
         this.#world.log.error("gateway.tokens_unreadable", { path: storage.place, error: messageOf(error) });
-        return storage.whenUnreadable === "none" ? [] : [...this.#byId.values()];
+        return storage.isShared ? [...this.#byId.values()] : [];
       });
       const before = [...this.#byId.values()].filter((token) => this.#isThere(token));
       this.#byHash = new Map(tokens.map((token) => [token.hash, token]));

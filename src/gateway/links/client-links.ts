@@ -102,9 +102,15 @@ export class ClientLinks {
     const readable = new ReadableStream<AnyMessage>({
       start: (controller) => {
         this.#toAgent = (message) => controller.enqueue(message);
-        closeReadable = () => controller.close();
+        closeReadable = () => {
+          this.#toAgent = () => {}; // what is still looked up is for nobody
+          controller.close();
+        };
       },
-      cancel: (reason) => reader.cancel(reason),
+      cancel: (reason) => {
+        this.#toAgent = () => {};
+        return reader.cancel(reason);
+      },
     });
     const read = async () => {
       for (let next = await reader.read(); !next.done; next = await reader.read()) this.#fromClient(next.value);
