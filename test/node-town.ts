@@ -43,6 +43,8 @@ export class NodeBus {
   readonly lastSeqs: Map<string, () => number> = new Map();
   /** Before a message is delivered. */
   pause: () => Promise<void> = async () => {};
+  /** So many of the next messages are lost. */
+  loses = 0;
   /** Whether a hint is lost. */
   losesHint: () => boolean = () => false;
   readonly #lines = new Map<string, Promise<void>>();
@@ -54,7 +56,8 @@ export class NodeBus {
       await before;
       await this.pause();
       const { nodes } = this;
-      if (nodes.has(from)) nodes.get(to)?.listener?.onMessage({ ...message, node: from });
+      if (this.loses > 0) this.loses -= 1;
+      else if (nodes.has(from)) nodes.get(to)?.listener?.onMessage({ ...message, node: from });
     })();
     this.#lines.set(line, mine);
   }

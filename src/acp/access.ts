@@ -11,6 +11,7 @@ import type {
   Session,
   SessionHost,
   SessionPage,
+  SessionSummary,
   StoredRecord,
   StoredRequest,
   StoredView,
@@ -69,7 +70,7 @@ export interface SharedAccess {
   /** `initialize`: what the answer has in `_meta.tenon`, and in that of its capabilities. */
   introduce(params: unknown): SharedIntroduction;
   /** `_meta.tenon` of a session in a listing. */
-  listed(id: string): object;
+  listed(session: SessionSummary): object;
   /** The client is connected; `tell` shows a notice in every session it has open, before records that are not durable yet. */
   connected(tell: TellAll): void;
   /** The connection is over, and all of its sessions were left. */

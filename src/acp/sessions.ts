@@ -397,14 +397,15 @@ export async function listSessions(
     throw new TenonError("session.invalid_request", "_meta.tenon.label must be a text");
   }
   const { sessions, nextCursor } = await access.list(defined({ ...wanted, label: wanted.label }));
-  const infos = sessions.map(({ id, additionalDirectories: more, updatedMs, cwd, title, label }) => ({
-    sessionId: id,
-    cwd,
-    title,
-    ...defined({ _meta: shared && sharedMeta({ ...shared.listed(id), ...defined({ label }) }) }),
-    ...defined({ additionalDirectories: more.length > 0 ? [...more] : undefined }),
-    updatedAt: new Date(updatedMs).toISOString(),
-  }));
+  const infos = sessions.map((session) => {
+    const { id, additionalDirectories: more, updatedMs, cwd, title, label } = session;
+    return {
+      ...{ sessionId: id, cwd, title },
+      ...defined({ _meta: shared && sharedMeta({ ...shared.listed(session), ...defined({ label }) }) }),
+      ...defined({ additionalDirectories: more.length > 0 ? [...more] : undefined }),
+      updatedAt: new Date(updatedMs).toISOString(),
+    };
+  });
   return { sessions: infos, ...defined({ nextCursor }) };
 }
 

@@ -92,6 +92,23 @@ export interface GatewayStatus {
   readonly roots?: readonly string[];
   readonly rssBytes?: number;
   readonly connections?: readonly ConnectedClient[];
+  /** Where several gateways share a store: all of them. */
+  readonly nodes?: readonly ListedNode[];
+}
+
+/** A node, for administrators. */
+export interface ListedNode {
+  /** Of its lease. */
+  readonly id: string;
+  readonly name: string;
+  readonly version: string;
+  /** By the database's clock; negative: it does not live any more. */
+  readonly leaseLeftMs: number;
+  /** Those it owns. */
+  readonly sessions: number;
+  readonly isDraining: boolean;
+  /** It is the one that answers. */
+  readonly isSelf: boolean;
 }
 
 /** A connection, for administrators. */

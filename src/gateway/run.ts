@@ -181,6 +181,7 @@ export class RunningGateway implements AsyncDisposable {
         tokens: tokens.kept,
         pageAddress: (from) => this.#pageAddress(from),
         details: () => this.#details(),
+        ...defined({ nodes: this.#store.nodes }),
         stop: (drainMs) => this.#options.onStop(drainMs),
       });
       const isLinked = about.transport === "node";

@@ -74,7 +74,9 @@ const READ = `select s.key, r.seq, r.line from tenon_session s left join lateral
     where n = 1 or total <= $5) r on true
   where s.account = $1 and s.id = $2 order by r.seq`;
 
-const SUMMARY = `s.id, s.cwd, s.additional_directories, coalesce(s.given_title, s.title) as title, s.label, s.state,
+const SUMMARY = `s.id, s.cwd, s.additional_directories, coalesce(s.given_title, s.title) as title, s.label,
+  case when s.state = 'idle' and not exists (select from tenon_node n where n.id = s.owner and n.expires_at > now())
+    then 'resting' else s.state end as state,
   extract(epoch from s.updated_at) * 1000 as updated_ms`;
 
 const LIST = `select ${SUMMARY} from tenon_session s

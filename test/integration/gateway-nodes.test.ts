@@ -1,5 +1,5 @@
 // Clients of one node in sessions of another: gateways in this process, over shared files with a bus, and over PostgreSQL.
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, vi } from "vitest";
 import { GATEWAY_LIMITS } from "../../src/gateway/index.js";
@@ -21,6 +21,7 @@ async function inDatabase(): Promise<Town> {
   });
 }
 
+const SUM = { name: "sum", description: "Adds", inputSchema: { type: "object" } };
 const textOf = (frames: readonly Frame[]) => JSON.stringify(frames.map(({ params }) => params?.["update"]));
 const methodsOf = (frames: readonly Frame[]) => frames.map(({ method }) => method ?? "answer");
 
@@ -96,8 +97,7 @@ async function askedAndRefused(given: Town): Promise<void> {
   const id = await owner.create();
   const guest = await town.client("b", "guest", { fs: { readTextFile: true, writeTextFile: false } });
   await guest.load(id);
-  const sum = { name: "sum", description: "Adds", inputSchema: { type: "object" } };
-  await guest.ask("_tenon/session/set_tools", { sessionId: id, key: "calc", tools: [sum] });
+  await guest.ask("_tenon/session/set_tools", { sessionId: id, key: "calc", tools: [SUM] });
   let answer: string | undefined;
   guest.answers("_tenon/tool/call", ({ params }) => {
     const { toolCallId } = params ?? {};
@@ -143,3 +143,181 @@ async function askedAndRefused(given: Town): Promise<void> {
   expect(methodsOf(await guest.prompt(id, "and on"))).toContain("answer");
   for (const { wire } of [owner, guest]) expectWhole(wire.received, id);
 }
+
+scenario(
+  ["G773"],
+  "session/new and session/load find a session wherever it is: by label, as the latest, by id, by the roots of the nodes",
+  async () => {
+    await using town = new Town();
+    const [left, right] = ["left", "right"].map((name) => join(town.project.path, name));
+    for (const path of [left, right]) mkdirSync(path ?? "");
+    await town.start("a", [left ?? ""]);
+    await town.start("b", [right ?? ""]);
+    const [atA, atB] = [await town.client("a", "one"), await town.client("b", "two")];
+    const place = (cwd: string | undefined, tenon: object = {}) => ({ cwd, mcpServers: [], _meta: { tenon } });
+    // A directory of the other node's roots: the session is there.
+    const made = await atA.ask("session/new", place(right, { label: "ci" }));
+    const id = String(made["sessionId"]);
+    expect(town.bus.owners.get(id)).toBe("b");
+    const shown = await atA.prompt(id, "hello there");
+    expect(textOf(shown)).toContain("there");
+    await vi.waitFor(() => expect(textOf(atA.wire.received)).toContain("available_commands_update"));
+    // The same by its label and as the latest, from either node; what was said is shown again.
+    for (const [client, attach] of [
+      [await town.client("a", "label"), { label: "ci" }],
+      [await town.client("b", "label"), { label: "ci" }],
+      [await town.client("a", "latest"), "latest"],
+    ] as const) {
+      expect(await client.ask("session/new", place(right, { attach }))).toMatchObject({
+        sessionId: id,
+        configOptions: expect.arrayContaining([expect.objectContaining({ id: "mode" })]),
+      });
+      await client.wire.next((frame) => textOf([frame]).includes("there "));
+      expectWhole(client.wire.received, id);
+    }
+    // A copy of it is where its directory may be.
+    const forked = await atA.ask("session/fork", { sessionId: id, ...place(right) });
+    expect(town.bus.owners.get(String(forked["sessionId"]))).toBe("b");
+    await atA.prompt(String(forked["sessionId"]), "the copy");
+    // Nobody has it: it is opened where its directory may be.
+    const own = String((await atB.ask("session/new", place(right)))["sessionId"]);
+    await atB.prompt(own, "rest now");
+    await town.stop("b");
+    await town.start("b", [right ?? ""]);
+    expect(town.bus.owners.has(own)).toBe(false);
+    const again = await town.client("a", "again");
+    await again.ask("session/load", { sessionId: own, ...place(right) });
+    expect(town.bus.owners.get(own)).toBe("b");
+    // Nowhere.
+    await town.stop("b");
+    const last = await town.client("a", "last");
+    for (const [method, params] of [
+      ["session/new", place(right)],
+      ["session/load", { sessionId: own, ...place(right) }],
+    ] as const) {
+      const refused = await last.wire.request(method, params);
+      expect(refused.error).toMatchObject({ code: -32602, data: { hint: expect.stringContaining("Start a node") } });
+      expect(refused.error?.message).toContain("no other node that runs may have sessions there");
+    }
+    const unknown = await last.wire.request("session/load", { sessionId: "nobody", ...place(left) });
+    expect(unknown.error).toMatchObject({ code: -32002 });
+  },
+);
+
+scenario(
+  ["G773"],
+  "clients of two nodes that open a session at the same moment share it, whichever node gets it",
+  async () => {
+    await using town = new Town();
+    for (const id of ["a", "b"]) await town.start(id);
+    const maker = await town.client("a", "maker");
+    const id = await maker.create();
+    await maker.prompt(id, "first");
+    await town.stop("a");
+    await town.start("a");
+    const clients = [];
+    for (const node of ["a", "b", "a", "b"]) clients.push(await town.client(node, node));
+    const shown = await Promise.all(clients.map((client) => client.load(id)));
+    for (const frames of shown) expect(numbered(frames, id)).toEqual(numbered(shown[0] ?? [], id));
+    await clients[1]?.prompt(id, "second");
+    for (const { wire } of clients) {
+      await wire.next((frame) => textOf([frame]).includes("second "));
+      expectWhole(wire.received, id);
+    }
+  },
+);
+
+scenario(
+  ["G774"],
+  "a link that ends or breaks ends the client's connection with 1012, and the client goes on at another node; one that leaves is gone there",
+  async () => {
+    await using town = new Town();
+    for (const id of ["a", "b", "c"]) await town.start(id);
+    const owner = await town.client("a", "owner");
+    const id = await owner.create();
+    await owner.prompt(id, "one two");
+    const guest = await town.client("b", "guest");
+    const clients = async () => Object(await owner.ask("_tenon/session/view", { sessionId: id })).clients;
+    await guest.load(id);
+    await vi.waitFor(async () => expect(await clients()).toHaveLength(2));
+    await guest.ask("session/close", { sessionId: id });
+    await vi.waitFor(async () => expect(await clients()).toHaveLength(1));
+    expect((await guest.wire.request("session/prompt", { sessionId: id, prompt: [] })).error).toBeDefined();
+    await guest.load(id);
+    await guest.wire.close();
+    await vi.waitFor(async () => expect(await clients()).toHaveLength(1));
+    // A message is lost.
+    const cut = await town.client("b", "cut");
+    await cut.load(id);
+    town.bus.loses = 1;
+    const view = cut.wire.request("_tenon/session/view", { sessionId: id }).catch(() => undefined);
+    const later = cut.wire.request("_tenon/session/view", { sessionId: id }).catch(() => undefined);
+    expect(await cut.wire.ended).toMatchObject({ code: 1012 });
+    await Promise.all([view, later]);
+    // The database was away.
+    const away = await town.client("b", "away");
+    await away.load(id);
+    town.bus.nodes.get("b")?.listener?.onBroken(undefined);
+    expect(await away.wire.ended).toMatchObject({ code: 1012 });
+    await vi.waitFor(async () => expect(await clients()).toHaveLength(1));
+    // Its node ends while a turn of a guest runs there.
+    const last = await town.client("b", "last");
+    const shown = numbered(await last.load(id), id);
+    const { seq } = Object(shown.at(-1))._meta.tenon;
+    await town.stop("a");
+    expect(await last.wire.ended).toMatchObject({ code: 1012 });
+    const back = await town.client("c", "back");
+    expect((await back.resume(id, seq)).error).toBeUndefined();
+    expect(town.bus.owners.get(id)).toBe("c");
+    expect(textOf(await back.prompt(id, "three four"))).toContain("four ");
+  },
+);
+
+scenario(
+  ["G777"],
+  "the status has all nodes for administrators, lists have the state of sessions elsewhere, and whoever watches hears of all nodes and answers there",
+  async () => {
+    await using town = await inDatabase();
+    for (const id of ["a", "b"]) await town.start(id);
+    const owner = await town.client("a", "owner");
+    const id = await owner.create();
+    await owner.prompt(id, "hello");
+    const watcher = await town.client("b", "watcher");
+    const { nodes } = Object(await watcher.ask("_tenon/gateway/status"));
+    expect(nodes).toMatchObject([
+      { name: "a", sessions: 1, isDraining: false, isSelf: false, leaseLeftMs: expect.any(Number) },
+      { name: "b", sessions: 0, isDraining: false, isSelf: true },
+    ]);
+    const stateOf = async () => {
+      const { sessions } = Object(await watcher.ask("session/list"));
+      return sessions.map(({ _meta }: { _meta: { tenon: { state: string } } }) => _meta.tenon.state);
+    };
+    expect(await stateOf()).toEqual(["idle"]);
+    await watcher.ask("_tenon/gateway/watch");
+    const isOf = (state: string) => (frame: Frame) =>
+      frame.method === "_tenon/gateway/changed" &&
+      frame.params?.["sessionId"] === id &&
+      frame.params["state"] === state;
+    await watcher.wire.next(isOf("idle"));
+    await owner.ask("_tenon/session/set_tools", { sessionId: id, key: "calc", tools: [SUM] });
+    owner.answers("_tenon/tool/call", () => ({ content: [{ type: "text", text: "the sum is 5" }] }));
+    const prompting = owner.prompt(id, "call mcp__calc__sum {}");
+    const waiting = await watcher.wire.next(isOf("waiting"));
+    const [question] = Object(waiting.params).questions;
+    expect(question).toMatchObject({ of: "permission", shown: { choices: expect.anything() } });
+    expect(await stateOf()).toEqual(["waiting"]);
+    const answer = { sessionId: id, questionId: question.id, answer: "once" };
+    expect(await watcher.ask("_tenon/question/answer", answer)).toEqual({ result: "taken" });
+    expect(textOf(await prompting)).toContain("the sum is 5");
+    // A node that comes later is watched too, and the sessions of one that ends are at rest.
+    await town.start("c");
+    const later = await town.client("c", "later");
+    const other = await later.create();
+    await watcher.wire.next((frame) => frame.params?.["sessionId"] === other);
+    await town.stop("a");
+    await watcher.wire.next(isOf("resting"));
+    expect(await watcher.wire.request("_tenon/gateway/status")).toHaveProperty("result");
+    expect(await stateOf()).toEqual(["resting"]);
+  },
+  needs,
+);

@@ -123,4 +123,16 @@ export const NODE_REQUIREMENTS = [
     id: "G772",
     text: "questions and their withdrawal, client tools with progress, and files reach clients of other nodes; a message above 8 MB is refused in words, as a tool error where it is a tool",
   },
+  {
+    id: "G773",
+    text: "a session is found wherever it is, by id, label or as the latest; one that nobody owns is opened where the roots allow its folder, and refused in words where no living node's do",
+  },
+  {
+    id: "G774",
+    text: "the end of a link at either side ends the other; a link that breaks, by its node's end, a lost message or the database, ends the client's connection with 1012, and the client goes on at another node",
+  },
+  {
+    id: "G777",
+    text: "the status has the nodes and their leases, lists have the state of sessions elsewhere, and watching tells of the sessions of all nodes, also of those that come later",
+  },
 ] as const;

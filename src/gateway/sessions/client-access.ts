@@ -20,6 +20,7 @@ import {
   type NewSession,
   type SessionPage,
   type SessionStore,
+  type SessionSummary,
   type StoredRequest,
   type StoredView,
   storedView,
@@ -79,7 +80,7 @@ export class ClientAccess implements SessionAccess {
     this.shared = {
       client: () => this.#client.client,
       introduce: (params) => this.#introduce(params),
-      listed: (id) => this.#listed(id),
+      listed: (session) => this.#listed(session),
       connected: (tell) => {
         this.#tell = tell;
       },
@@ -296,9 +297,11 @@ export class ClientAccess implements SessionAccess {
     return { role: given, may, isUnattended: unattended === true, sharesPlace, reconnect };
   }
 
-  #listed(id: string): ListedSessionMeta {
+  /** Of one that is not in memory here, the store knows whether another node has it. */
+  #listed({ id, state: stored = "resting" }: SessionSummary): ListedSessionMeta {
     const open = this.#options.sessions.find(this.account, id);
-    const state = this.#options.sessions.stateOf(this.account, id);
+    const here = this.#options.sessions.stateOf(this.account, id);
+    const state = here === "resting" ? stored : here;
     const { questions, clients } = open?.session.view() ?? {};
     return { state, ...defined({ questions: questions?.length, clients: clients?.length }) };
   }

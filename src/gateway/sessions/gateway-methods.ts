@@ -10,7 +10,8 @@ import type { PairingCodes } from "../access/pairing.js";
 import { type Principal, SCOPES } from "../access/principal.js";
 import { isTokenName, type Tokens } from "../access/tokens.js";
 import { GATEWAY_LIMITS } from "../limits.js";
-import type { GatewayChange, GatewayStatus, PageAnswer, Scope, TokensAnswer } from "../protocol.js";
+import type { NodeInfo, Nodes } from "../nodes/nodes.js";
+import type { GatewayChange, GatewayStatus, ListedNode, PageAnswer, Scope, TokensAnswer } from "../protocol.js";
 import { seenQuestions } from "./joined-session.js";
 import type { SharedSessions } from "./shared-sessions.js";
 
@@ -25,6 +26,8 @@ export interface GatewayMethodsOptions {
   readonly pageAddress: (from: "here" | "elsewhere") => Promise<PageAddress>;
   /** For administrators. */
   readonly details: () => Pick<GatewayStatus, "pid" | "startedAt" | "listen" | "roots" | "rssBytes" | "connections">;
+  /** Undefined where this gateway is alone. */
+  readonly nodes?: Pick<Nodes, "list" | "self">;
   /** Turns that run get this long. */
   stop(drainMs?: number): void;
 }
@@ -56,10 +59,12 @@ export class GatewayMethods {
     this.#unwatch?.();
   }
 
-  #status(): GatewayStatus {
-    const { sessions, principal, node, details } = this.#options;
+  async #status(): Promise<GatewayStatus> {
+    const { sessions, principal, node, details, nodes } = this.#options;
     const isAdmin = principal.scopes.has("admin");
     const open = sessions.open(isAdmin ? undefined : principal.account).map(({ session }) => session);
+    // Without the database the rest is told all the same.
+    const listed = isAdmin ? await nodes?.list().catch(() => undefined) : undefined;
     return {
       version: VERSION,
       protocol: 1,
@@ -70,6 +75,7 @@ export class GatewayMethods {
       clients: open.reduce((sum, session) => sum + session.view().clients.length, 0),
       questions: open.reduce((sum, session) => sum + session.questions.open.length, 0),
       ...(isAdmin ? details() : {}),
+      ...defined({ nodes: listed?.map((one) => listedNode(one, nodes?.self.value)) }),
     };
   }
 
@@ -151,6 +157,10 @@ export class GatewayMethods {
     this.#options.stop(drainMs);
     return {};
   }
+}
+
+function listedNode({ roots: _, ...node }: NodeInfo, self: string | undefined): ListedNode {
+  return { ...node, isSelf: node.id === self };
 }
 
 const DEFAULT_SCOPES: readonly Scope[] = ["read", "prompt", "approve"];

@@ -24,6 +24,7 @@ export function Gateway({ app }: { readonly app: App }) {
       </header>
       {status.problem !== undefined && <p class="banner bad">{status.problem}</p>}
       {status.value && <Status status={status.value} />}
+      <Nodes nodes={objectsAt(status.value, "nodes")} />
       <h2>Clients</h2>
       <Clients app={app} connections={objectsAt(status.value, "connections")} />
       <h2>Tokens and paired devices</h2>
@@ -70,6 +71,39 @@ function Status({ status }: { readonly status: JsonObject }) {
         </div>
       )}
     </dl>
+  );
+}
+
+/** Only where several gateways share a store, and with `admin`. */
+function Nodes({ nodes }: { readonly nodes: readonly JsonObject[] }) {
+  if (nodes.length === 0) return null;
+  return (
+    <>
+      <h2>Nodes</h2>
+      <ul class="rows">
+        {nodes.map((node) => {
+          const leftMs = numberAt(node, "leaseLeftMs") ?? 0;
+          const sessions = numberAt(node, "sessions") ?? 0;
+          return (
+            <li class="row" data-row tabIndex={-1}>
+              <span class="row-main">
+                <span class="row-title">{textAt(node, "name")}</span>
+                <span class="row-text">{`Tenon ${textAt(node, "version") ?? "?"} · ${count(sessions)} sessions`}</span>
+              </span>
+              <span class="row-facts">
+                {node["isSelf"] === true && <span class="badge calm">this one</span>}
+                {node["isDraining"] === true && <span class="badge">draining</span>}
+                {leftMs > 0 ? (
+                  <span>{`lease ${(leftMs / 1_000).toFixed(1)} s`}</span>
+                ) : (
+                  <span class="badge bad">lease over</span>
+                )}
+              </span>
+            </li>
+          );
+        })}
+      </ul>
+    </>
   );
 }
 

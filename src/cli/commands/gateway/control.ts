@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { sleep } from "../../../base/async/deadline.js";
 import { messageOf, TenonError } from "../../../base/errors.js";
-import { isJsonObject, type JsonObject, parseObject } from "../../../base/json/json.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseObject } from "../../../base/json/json.js";
 import type { World } from "../../../base/ports/world.js";
 import { tenonPaths } from "../../../config/index.js";
 import { GATEWAY_LIMITS, gatewaySocketPath, socketFolderProblem } from "../../../gateway/index.js";
@@ -96,7 +96,22 @@ function statusLines(status: JsonObject): string[] {
     `sessions  ${states === "" ? "none open" : states}`,
     `clients   ${shown("clients")}`,
     `questions ${shown("questions")}`,
+    ...nodeLines(status["nodes"]),
   ].map(visible);
+}
+
+/** Those whose lease is over are left out: their sessions are others', or wait. */
+function nodeLines(nodes: JsonValue | undefined): string[] {
+  const all = Array.isArray(nodes) ? nodes.filter((node) => isJsonObject(node)) : [];
+  const living = all.filter(({ leaseLeftMs }) => typeof leaseLeftMs === "number" && leaseLeftMs > 0);
+  const text = (value: JsonValue | undefined) => (typeof value === "string" ? value : JSON.stringify(value ?? null));
+  return living.map(({ name, version, sessions, leaseLeftMs, isDraining, isSelf }) => {
+    const lease = `lease ${(Number(leaseLeftMs) / 1_000).toFixed(1)} s`;
+    const about = [`node      ${text(name)}`, `Tenon ${text(version)}`, `${text(sessions)} sessions`, lease];
+    return [...about, ...(isSelf === true ? ["this one"] : []), ...(isDraining === true ? ["draining"] : [])].join(
+      ", ",
+    );
+  });
 }
 
 /** Undefined: nobody listens there. */
