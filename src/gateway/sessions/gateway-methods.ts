@@ -159,8 +159,9 @@ export class GatewayMethods {
   }
 }
 
-function listedNode({ roots: _, ...node }: NodeInfo, self: string | undefined): ListedNode {
-  return { ...node, isSelf: node.id === self };
+function listedNode(node: NodeInfo, self: string | undefined): ListedNode {
+  const { id, name, version, leaseLeftMs, sessions, isDraining } = node;
+  return { id, name, version, leaseLeftMs, sessions, isDraining, isSelf: id === self };
 }
 
 const DEFAULT_SCOPES: readonly Scope[] = ["read", "prompt", "approve"];
