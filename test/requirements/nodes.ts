@@ -105,6 +105,14 @@ export const NODE_REQUIREMENTS = [
     id: "G803",
     text: "a restart of the database costs a turn nothing; while the database is away for longer clients are told, and open turns go on when it is back",
   },
+  {
+    id: "G804",
+    text: "a node that is killed with SIGKILL costs its clients no record and shows them none twice, whether they were at that node or at another one",
+  },
+  {
+    id: "G805",
+    text: "a node that was frozen for longer than its lease makes no call and writes no record of the sessions it had, and is ready again by itself",
+  },
   // G820 to G839: several nodes under faults, and how they are run.
   {
     id: "G820",
