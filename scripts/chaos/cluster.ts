@@ -80,7 +80,7 @@ export class ClusterNode {
       "--root",
       projects,
     ];
-    const [program, ...args] = this.place.command(process.execPath, [TENON, ...words]);
+    const [program, ...args] = this.place.command(process.execPath, ["--trace-deprecation", TENON, ...words]);
     const log = openSync(this.logFile, "a");
     const child = spawn(program, args, { env: this.environment, cwd: this.home, stdio: ["ignore", log, log] });
     this.#child = child;
