@@ -21,8 +21,8 @@ const NODES = 3;
 const STEPS = 30;
 const LEASE_MS = 3_000;
 const DATABASE_PORT = 5_432;
-const FULL = { seconds: 180, sessions: 200, thinkMs: [1_000, 3_000] } as const;
-const CI = { seconds: 30, sessions: 60, thinkMs: [100, 500] } as const;
+const FULL = { seconds: 180, sessions: 200, callMs: [1_000, 3_000] } as const;
+const CI = { seconds: 30, sessions: 60, callMs: [100, 500] } as const;
 /** Of one account; a token has so many connections and requests a minute. */
 const SESSIONS_PER_TOKEN = 10;
 const OPENED_AT_ONCE = 10;
@@ -33,7 +33,7 @@ const LOOK_MS = 500;
 interface Options {
   readonly seconds: number;
   readonly sessions: number;
-  readonly thinkMs: readonly [number, number];
+  readonly callMs: readonly [number, number];
   readonly seed: number;
   readonly isKept: boolean;
 }
@@ -59,7 +59,7 @@ function readOptions(words: readonly string[]): Options {
     seconds: whole("seconds", values.seconds, usual.seconds),
     sessions: whole("sessions", values.sessions, usual.sessions),
     seed: whole("seed", values.seed, 1 + (Date.now() % 1_000_000)),
-    thinkMs: usual.thinkMs,
+    callMs: usual.callMs,
     isKept: values.keep,
   };
 }
@@ -342,7 +342,7 @@ async function main(options: Options): Promise<number> {
   if (network.missing !== undefined) console.log(`chaos: no partitions: ${network.missing}`);
   console.log(`chaos: ${options.sessions} sessions, ${options.seconds} s of faults, --seed ${options.seed}`);
   await using postgres = await startPostgres({ listen: { address: network.host, port: DATABASE_PORT } });
-  using surroundings = await Surroundings.start({ address: network.host, steps: STEPS, thinkMs: options.thinkMs });
+  using surroundings = await Surroundings.start({ address: network.host, steps: STEPS, callMs: options.callMs });
   const rows = await new Chaos(options, network, folder).run(postgres, surroundings);
   printTable(rows);
   const isGreen = rows.every(({ isKept }) => isKept);

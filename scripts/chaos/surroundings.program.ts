@@ -8,8 +8,8 @@ export interface SurroundingsJob {
   readonly address: string;
   /** Calls of one turn; the model ends it after so many results. */
   readonly steps: number;
-  /** How long the model thinks before each answer, at least and at most. */
-  readonly thinkMs: readonly [number, number];
+  /** How long a call takes after it was written down, at least and at most: so most faults fall into calls. */
+  readonly callMs: readonly [number, number];
 }
 
 /** Calls by their nonce, in the order in which they came. */
@@ -27,8 +27,6 @@ const TOOL = {
   inputSchema: { type: "object", properties: { nonce: { type: "string" } }, required: ["nonce"] },
   annotations: { readOnlyHint: false, idempotentHint: false },
 };
-/** A call that was written down is answered after this, at most: so faults fall into calls. */
-const CALL_MS = 40;
 
 const job: SurroundingsJob = JSON.parse(process.argv[2] ?? "{}");
 const calls: string[] = [];
@@ -39,7 +37,7 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
   const body = await bodyOf(request);
   const isPost = request.method === "POST" && body !== undefined;
   if (isPost && request.url === "/mcp") await mcp(body, response);
-  else if (isPost && request.url === "/v1/chat/completions") await complete(body, response);
+  else if (isPost && request.url === "/v1/chat/completions") complete(body, response);
   else response.writeHead(405).end();
 }
 
@@ -73,7 +71,8 @@ async function mcp({ id, method, params }: JsonObject, response: ServerResponse)
       const given = isJsonObject(params) && isJsonObject(params["arguments"]) ? params["arguments"] : {};
       const nonce = typeof given["nonce"] === "string" ? given["nonce"] : "no nonce";
       calls.push(nonce);
-      await sleep(Math.random() * CALL_MS);
+      const [least, most] = job.callMs;
+      await sleep(least + Math.random() * (most - least));
       return answer({ content: [{ type: "text", text: `line ${calls.length}: ${nonce}` }] });
     }
     default:
@@ -94,12 +93,9 @@ function nextNonce(messages: readonly JsonObject[]): string | undefined {
   return step < job.steps ? `s${session}.t${turn}.${step}` : undefined;
 }
 
-async function complete(body: JsonObject, response: ServerResponse): Promise<void> {
+function complete(body: JsonObject, response: ServerResponse): void {
   const messages = Array.isArray(body["messages"]) ? body["messages"].filter((one) => isJsonObject(one)) : [];
   const nonce = nextNonce(messages);
-  const [least, most] = job.thinkMs;
-  await sleep(least + Math.random() * (most - least));
-  if (response.destroyed) return;
   response.writeHead(200, { "content-type": "text/event-stream" });
   const send = (delta: JsonObject, finish: string | null = null) => {
     const choices: JsonValue = [{ index: 0, delta, finish_reason: finish }];

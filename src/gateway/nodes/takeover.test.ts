@@ -15,7 +15,7 @@ const session = (id: string, cwd = "/srv/a"): LeftSession => ({
 });
 
 function node(id: string, about: Partial<NodeInfo> = {}): NodeInfo {
-  return { id, name: id, version: "1", roots: [], isDraining: false, leaseLeftMs: 1_000, sessions: 0, ...about };
+  return { id, name: id, version: "1", roots: [], isDraining: false, leaseLeftMs: 2_500, sessions: 0, ...about };
 }
 
 /** What several nodes see of one database. */
@@ -122,6 +122,20 @@ test("only so many are opened at once, and the next ones as soon as there is roo
   endAll();
   await place.advance(0);
   expect(begun).toHaveLength(openedAtOnce + 3);
+  endAll();
+});
+
+test("the end of a lease that is not renewed is not waited out: it is looked at once", async () => {
+  const place = world();
+  const shared = new Shared();
+  shared.nodes = [node("one"), node("two", { leaseLeftMs: 100 })];
+  const { begun, open, endAll } = openings();
+  await using _ = new Takeover({ world: place, nodes: shared.of(), roots: [], hasRoom: () => true, open });
+  await place.advance(THIRD_MS * 1.3);
+  shared.nodes = [node("one"), node("two", { leaseLeftMs: -1 })];
+  shared.left = [session("a")];
+  await place.advance(120);
+  expect(begun).toHaveLength(1);
   endAll();
 });
 

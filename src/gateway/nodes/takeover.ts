@@ -29,6 +29,8 @@ function mayHave({ roots }: Pick<NodeInfo, "roots">, cwd: string): boolean {
 
 /** Between two looks, of a third of the lease; the most is half a third longer. */
 const LEAST_PAUSE = 0.75;
+/** After the end of a lease, to be sure. */
+const OVER_MS = 10;
 
 export class Takeover implements AsyncDisposable {
   readonly #options: TakeoverOptions;
@@ -69,16 +71,31 @@ export class Takeover implements AsyncDisposable {
     await this.#scope.close();
   }
 
-  /** A third of the lease, so that all nodes have looked before the next one ends; at once after a hint. */
+  /**
+   * A third of the lease, so that all nodes have looked before the next one ends; at once after a hint, and when the lease of a node
+   * that does not renew it is over.
+   */
   async #run(signal: AbortSignal): Promise<void> {
     const { world, nodes } = this.#options;
+    let endsMs = Number.POSITIVE_INFINITY;
     while (!signal.aborted) {
-      await this.#pause(this.#thirdMs * (LEAST_PAUSE + this.#random() / 2));
+      await this.#pause(Math.min(endsMs, this.#thirdMs * (LEAST_PAUSE + this.#random() / 2)));
+      endsMs = Number.POSITIVE_INFINITY;
       if (signal.aborted || nodes.self.value === undefined) continue;
-      await this.#round(signal).catch((error: unknown) => {
+      try {
+        await this.#round(signal);
+        endsMs = await this.#nextEndMs();
+      } catch (error) {
         world.log.warn("takeover.failed", { error: messageOf(error) });
-      });
+      }
     }
+  }
+
+  /** Until the first lease is over that should have been renewed by now. */
+  async #nextEndMs(): Promise<number> {
+    const { nodes } = this.#options;
+    const left = (await nodes.list()).filter(({ id }) => id !== nodes.self.value).map(({ leaseLeftMs }) => leaseLeftMs);
+    return Math.min(...left.filter((ms) => ms > 0 && ms < nodes.leaseMs / 2)) + OVER_MS;
   }
 
   readonly #wake = (): void => {

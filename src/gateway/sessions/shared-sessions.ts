@@ -358,6 +358,7 @@ export class SharedSessions implements AsyncDisposable {
     }
     open.members.add(member);
     this.#checkRest(open);
+    if (open.closing) member.reconnect(); // it came while the session was left: those before it have been told
   }
 
   /** Work goes on. */
@@ -496,15 +497,13 @@ export class SharedSessions implements AsyncDisposable {
       this.#changed({ account: account.name, id, session, info, ...defined({ title: open.title }) });
     });
     const { epoch, lost } = session.owned;
-    abortListeners(lost).add(() => {
-      this.world.log.warn("session.superseded", {
-        session: id,
-        account: account.name,
-        epoch,
-        error: messageOf(lost.reason),
-      });
+    const onLost = () => {
+      const about = { session: id, account: account.name, epoch, error: messageOf(lost.reason) };
+      this.world.log.warn("session.superseded", about);
       handled(this.#close(open), this.world.log, "close a session that another node has");
-    });
+    };
+    if (lost.aborted) onLost();
+    else abortListeners(lost).add(onLost);
     this.#checkRest(open);
     return open;
   }
