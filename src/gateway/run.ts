@@ -80,7 +80,7 @@ export class RunningGateway implements AsyncDisposable {
   readonly #clients = new Map<ClientAccess, ConnectedAs>();
   #server: Gateway | undefined;
   #takeover: Takeover | undefined;
-  #away: Disposable | undefined;
+  #stopTelling: (() => void) | undefined;
   /** Where no address was given, and a browser of this machine is to be let in. */
   #listening: Promise<void> | undefined;
 
@@ -146,7 +146,7 @@ export class RunningGateway implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#away?.[Symbol.dispose]();
+    this.#stopTelling?.();
     await this.#takeover?.[Symbol.asyncDispose]();
     await this.#server?.[Symbol.asyncDispose]();
     await this.#links?.[Symbol.asyncDispose]();
@@ -165,7 +165,7 @@ export class RunningGateway implements AsyncDisposable {
       hasRoom: (account) => sessions.hasRoom(account),
       open: (session) => sessions.takeUp(session),
     });
-    this.#away = tellWhileAway(world, nodes, (level, text) => {
+    this.#stopTelling = tellWhileAway(nodes, (level, text) => {
       for (const client of this.#clients.keys()) client.tell(level, text);
     });
   }

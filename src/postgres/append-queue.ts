@@ -86,12 +86,6 @@ export class AppendQueue implements AsyncDisposable {
     this.#scope = new Scope(world.log);
     this.#connection = this.#scope.own(database.connection());
     this.#scope.defer(lease.self.subscribe(() => this.#loseAll()));
-    this.#scope.defer(
-      database.problem.subscribe((problem) => {
-        if (problem === undefined) return;
-        for (const row of this.#work) if (row.waiting.length > 0) row.tell(problem);
-      }),
-    );
   }
 
   /** From now on its appends are sent, until `forget`. */
@@ -114,10 +108,6 @@ export class AppendQueue implements AsyncDisposable {
 
   isSure(): boolean {
     return this.#options.lease.isSure();
-  }
-
-  get problem(): string | undefined {
-    return this.#options.database.problem.value;
   }
 
   /** What waits is written as long as the lease holds; then the rest is lost. */

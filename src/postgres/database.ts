@@ -66,8 +66,12 @@ export class Database implements AsyncDisposable {
   }
 
   async query<T extends Row>(text: string, values: readonly unknown[] = []): Promise<readonly T[]> {
+    const { connectMs, statementMs } = POSTGRES_LIMITS;
+    // While it is away nobody waits long for it.
+    const timeoutMs = this.#failing.size === 0 ? statementMs + connectMs : connectMs;
     try {
-      return (await this.#pool.query<T>(text, [...values])).rows;
+      const statement = { text, values: [...values], query_timeout: timeoutMs };
+      return (await this.#pool.query<T>(statement)).rows;
     } catch (error) {
       throw databaseError(error, this.shown);
     }

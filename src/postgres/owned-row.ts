@@ -43,8 +43,6 @@ interface RowQueue {
   forget(row: OwnedRow): void;
   /** This node may be sure of its lease. */
   isSure(): boolean;
-  /** Why the database does not take appends, for people. */
-  readonly problem: string | undefined;
 }
 
 export interface OwnedRowOptions {
@@ -73,7 +71,6 @@ export class OwnedRow implements OwnedSession {
   /** For good. */
   #failure: TenonError | undefined;
   #isTouched: boolean;
-  #isTold = false;
   #onFailing: (reason: string) => void = () => {};
   /** Set by `release`. */
   #released: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined;
@@ -149,7 +146,6 @@ export class OwnedRow implements OwnedSession {
     });
     written.catch(() => undefined); // who awaits the journal hears of it
     queue.enqueue(this);
-    if (queue.problem !== undefined) this.tell(queue.problem);
     return written;
   }
 
@@ -163,18 +159,9 @@ export class OwnedRow implements OwnedSession {
     if (this.#failure) throw this.#failure;
   }
 
+  /** Only of values that PostgreSQL does not take: while it is away appends wait, and the gateway tells all clients. */
   onFailing(listener: (reason: string) => void): void {
     this.#onFailing = listener;
-    this.#isTold = false;
-    const { problem } = this.#options.queue;
-    if (problem !== undefined && this.#waiting.length > 0) this.tell(problem);
-  }
-
-  /** Once until something is written again. */
-  tell(problem: string): void {
-    if (this.#isTold) return;
-    this.#isTold = true;
-    this.#onFailing(problem);
   }
 
   async release(): Promise<void> {
@@ -193,7 +180,6 @@ export class OwnedRow implements OwnedSession {
   written(count: number): void {
     const done = this.#waiting.splice(0, count);
     this.#lastSeq = done.at(-1)?.lines.at(-1)?.seq ?? this.#lastSeq;
-    this.#isTold = false;
     for (const one of done) one.done();
   }
 
@@ -221,7 +207,7 @@ export class OwnedRow implements OwnedSession {
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const one of waiting) one.failed(this.#failure);
-    if (this.#isStillOurs) return;
+    if (this.#isStillOurs) return this.#onFailing(error.message);
     this.#options.queue.forget(this);
     this.#options.onClosed();
     this.#released?.resolve();

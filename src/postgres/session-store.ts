@@ -75,8 +75,8 @@ const READ = `select s.key, r.seq, r.line from tenon_session s left join lateral
   where s.account = $1 and s.id = $2 order by r.seq`;
 
 const SUMMARY = `s.id, s.cwd, s.additional_directories, coalesce(s.given_title, s.title) as title, s.label,
-  case when s.state = 'idle' and not exists (select from tenon_node n where n.id = s.owner and n.expires_at > now())
-    then 'resting' else s.state end as state,
+  case when exists (select from tenon_node n where n.id = s.owner and n.expires_at > now()) then s.state
+    when s.unfinished is null then 'resting' else 'waiting' end as state,
   extract(epoch from s.updated_at) * 1000 as updated_ms`;
 
 const LIST = `select ${SUMMARY} from tenon_session s

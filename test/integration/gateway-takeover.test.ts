@@ -336,6 +336,8 @@ scenario(
     expect(error?.message).toContain(elsewhere.path);
     await new Promise((resolve) => setTimeout(resolve, LEASE_MS));
     expect(await stage.kinds(session)).not.toContain("continued");
+    const { sessions } = await far.ask("session/list");
+    expect(sessions).toMatchObject([{ sessionId: session, _meta: { tenon: { state: "waiting" } } }]);
     expect(await stage.query("select owner, state, tries from tenon_session")).toEqual([
       { owner: null, state: "running", tries: 0 },
     ]);

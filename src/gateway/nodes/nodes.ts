@@ -85,7 +85,7 @@ export interface Nodes {
   lastSeqs(ids: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /** How long a lease lasts that is not renewed. */
   readonly leaseMs: number;
-  /** Why the database cannot be reached now, for people; undefined: it can, as far as this node knows. */
+  /** Why the database cannot be used, once that has been so for 2 seconds, for people; undefined: it can, as far as this node knows. */
   readonly problem: ReadonlyCell<string | undefined>;
   /** Sessions with an open turn whose owner is gone, at most so many, those that wait longest first. */
   left(most: number): Promise<readonly LeftSession[]>;

@@ -4,7 +4,7 @@ import type { TellAll } from "../../acp/index.js";
 import { sleep } from "../../base/async/deadline.js";
 import { abortListeners, Scope } from "../../base/async/scope.js";
 import { messageOf } from "../../base/errors.js";
-import type { Timer, World } from "../../base/ports/world.js";
+import type { World } from "../../base/ports/world.js";
 import { allowedDirectory } from "../access/principal.js";
 import { GATEWAY_LIMITS } from "../limits.js";
 import type { LeftSession, NodeInfo, Nodes } from "./nodes.js";
@@ -213,25 +213,11 @@ function keyOf({ account, id }: LeftSession): string {
 const WAITING = "Turns stop before their next step, nothing is lost, and they go on when it is back.";
 
 /** Clients are told when the database is away for longer than a moment, and when it is back. */
-export function tellWhileAway(world: Pick<World, "after">, nodes: Pick<Nodes, "problem">, tell: TellAll): Disposable {
-  let waiting: Timer | undefined;
+export function tellWhileAway({ problem }: Pick<Nodes, "problem">, tell: TellAll): () => void {
   let isTold = false;
-  const stop = nodes.problem.subscribe((problem) => {
-    if (problem === undefined) {
-      waiting?.clear();
-      waiting = undefined;
-      if (isTold) tell("warning", "The database of the gateway can be reached again.");
-      isTold = false;
-    } else if (!isTold) {
-      waiting ??= world.after(GATEWAY_LIMITS.nodes.tellAwayMs, () => {
-        isTold = true;
-        tell("warning", `The database of the gateway cannot be reached: ${nodes.problem.value ?? problem}. ${WAITING}`);
-      });
-    }
+  return problem.subscribe((reason) => {
+    if (reason === undefined) tell("warning", "The database of the gateway can be reached again.");
+    else if (!isTold) tell("warning", `The database of the gateway cannot be reached: ${reason}. ${WAITING}`);
+    isTold = reason !== undefined;
   });
-  const dispose = () => {
-    waiting?.clear();
-    stop();
-  };
-  return { [Symbol.dispose]: dispose };
 }
