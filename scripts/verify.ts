@@ -53,6 +53,7 @@ const ON_POSTGRES: Groups = [
   ["scenarios/gateway-attach"],
   ["scenarios/gateway-editors", "scenarios/gateway-kill"],
   ["scenarios/gateway-translator"],
+  ["scenarios/page", "scenarios/extra-tools"],
 ];
 
 /** Vitest's exclusion of a file, whichever project it belongs to. */

@@ -19,10 +19,8 @@ export async function setup(): Promise<(() => Promise<void>) | undefined> {
 /** Gateways keep everything in PostgreSQL. */
 export const isOnPostgres: boolean = process.env[VARIABLE] !== undefined;
 
-/** For scenarios about the gateway that a translator starts itself: it is on files. */
-export const OF_LOCAL_GATEWAY: { readonly lacks?: string } = isOnPostgres
-  ? { lacks: "a local gateway on a database" }
-  : {};
+/** For scenarios about files: of a gateway that a translator starts itself, or of a plain `tenon acp`. */
+export const ON_FILES_ONLY: { readonly lacks?: string } = isOnPostgres ? { lacks: "a gateway on files" } : {};
 
 const databases = new Map<string, string>();
 

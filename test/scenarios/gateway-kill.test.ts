@@ -1,6 +1,6 @@
 // The gateway dies under running turns, its clients lose it all at once, and many come and go. `npm run soak -- gateway-kill` and `gateway` do it at full size.
 import { expect } from "vitest";
-import { OF_LOCAL_GATEWAY } from "../test-store.js";
+import { ON_FILES_ONLY } from "../test-store.js";
 import { grown, runChurn } from "./gateway/churn.js";
 import { runKillRound } from "./gateway/kill-round.js";
 import { runStorm } from "./gateway/storm.js";
@@ -20,7 +20,7 @@ scenario(
     expect(calls).toBeGreaterThan(0);
     expect(Math.max(...backMs)).toBeLessThan(BACK_WITHIN_MS);
   },
-  OF_LOCAL_GATEWAY,
+  ON_FILES_ONLY,
 );
 
 scenario(

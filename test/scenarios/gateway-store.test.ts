@@ -1,5 +1,5 @@
 // `tenon gateway` with a database, as it is installed: what it says of one that cannot be used, and what nobody gets to see.
-import { spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { chownSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, vi } from "vitest";
@@ -153,6 +153,13 @@ scenario(
     } finally {
       await full.end();
     }
+    // With its tables there, it can be read, and no node can live in it.
+    const still = await another();
+    expect(await tenon(home, ["gateway", "token", "list"], { store: still })).toMatchObject({ code: 0 });
+    const frozen = String((await query("select current_database() as name", still))[0]?.["name"]);
+    await query(`alter database ${frozen} set default_transaction_read_only = on`);
+    const stopped = await tenon(home, ["gateway", "run", "--socket", join(home.path, "g.sock")], { store: still });
+    expect([stopped.code, stopped.stderr]).toEqual([3, expect.stringContaining("is read-only")]);
     // A step that is older than this Tenon is followed by the missing ones.
     await query("alter role limited superuser");
     expect(
@@ -170,6 +177,49 @@ function textsBelow(folder: string): string {
     .filter((entry) => entry.isFile())
     .map((entry) => readFileSync(join(entry.parentPath, entry.name), "utf8"))
     .join("\n");
+}
+
+/** `tenon gateway run` on a database, in a home of its own. */
+class Node implements AsyncDisposable {
+  readonly home = new TemporaryFolder();
+  readonly socket = join(this.home.path, "g.sock");
+  readonly #child: ChildProcess;
+  readonly #exited: Promise<unknown>;
+  output = "";
+
+  private constructor(name: string, store: string) {
+    const words = [TENON, "gateway", "run", "--socket", this.socket, "--listen", "127.0.0.1:0", "--node", name];
+    const env = { ...cleanEnv(this.home.path), TENON_GATEWAY_STORE: store, TENON_LOG: "debug" };
+    this.#child = spawn(agentNode(), words, { env, cwd: this.home.path });
+    this.#exited = new Promise((resolve) => this.#child.once("exit", resolve));
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream?.on("data", (chunk: Buffer) => (this.output += chunk.toString()));
+    }
+  }
+
+  static async start(name: string, store: string): Promise<Node> {
+    const node = new Node(name, store);
+    await vi.waitFor(() => expect(node.output).toContain("127.0.0.1:"), { timeout: 20_000, interval: 20 });
+    return node;
+  }
+
+  get at(): { readonly host: string; readonly port: number } {
+    return { host: "127.0.0.1", port: Number(/127\.0\.0\.1:(\d+)/u.exec(this.output)?.[1]) };
+  }
+
+  async local(): Promise<WireClient> {
+    return await WireClient.open(`ws+unix:${this.socket}:/acp`);
+  }
+
+  async stop(): Promise<void> {
+    this.#child.kill("SIGTERM");
+    await this.#exited;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+    this.home[Symbol.dispose]();
+  }
 }
 
 scenario(
@@ -191,52 +241,76 @@ scenario(
     });
     expect(created).toMatchObject({ code: 0, stderr: "" });
     const token = String(parseObject(created.stdout)?.["token"]);
-    const socket = join(home.path, "g.sock");
-    const words = [TENON, "gateway", "run", "--socket", socket, "--listen", "127.0.0.1:0", "--node", "first"];
-    const own = { ...cleanEnv(home.path), ...env, TENON_LOG: "debug" };
-    const child = spawn(agentNode(), words, { env: own, cwd: home.path });
-    let output = "";
-    for (const stream of [child.stdout, child.stderr])
-      stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
-    const exited = new Promise((resolve) => child.once("exit", resolve));
-    try {
-      await vi.waitFor(() => expect(output).toContain("127.0.0.1:"), { timeout: 20_000, interval: 20 });
-      expect(output).not.toContain("There is no token yet");
-      const port = Number(/127\.0\.0\.1:(\d+)/u.exec(output)?.[1]);
-      const at = { host: "127.0.0.1", port };
-      const ready = async () => (await send(at, { path: "/readyz" })).status;
-      expect(await ready()).toBe(200);
-      const client = await WireClient.open(`ws://127.0.0.1:${port}/acp`, { authorization: `Bearer ${token}` });
-      expect((await client.initialize()).result).toMatchObject({
-        agentCapabilities: { _meta: { tenon: { node: "first" } } },
-      });
-      const local = await WireClient.open(`ws+unix:${socket}:/acp`);
-      await local.initialize();
-      const { result } = await local.request("session/new", { cwd: home.path, mcpServers: [] });
-      const sessionId = result?.["sessionId"];
-      const prompt = [{ type: "text", text: "hello" }];
-      await local.request("session/prompt", { sessionId, prompt });
-      const listed = await tenon(home, ["gateway", "token", "list", "--json"], { env });
-      expect(parseObject(listed.stdout)).toMatchObject({ tokens: [{ name: "laptop" }] });
-      await tenon(home, ["gateway", "token", "revoke", "laptop"], { env });
-      await vi.waitFor(() => expect(client.web.readyState).toBe(client.web.CLOSED), { timeout: 1_000, interval: 10 });
-      await postgres.get().halt("immediate");
-      await vi.waitFor(async () => expect(await ready()).toBe(503), { timeout: 20_000, interval: 50 });
-      await postgres.get().start();
-      await vi.waitFor(async () => expect(await ready()).toBe(200), { timeout: 20_000, interval: 50 });
-      await local.close();
-    } finally {
-      child.kill("SIGTERM");
-      await exited;
-    }
-    expect(output).not.toContain(CANARY);
-    expect(textsBelow(home.path)).not.toContain(CANARY);
+    await using node = await Node.start("first", store);
+    expect(node.output).not.toContain("There is no token yet");
+    const ready = async () => (await send(node.at, { path: "/readyz" })).status;
+    expect(await ready()).toBe(200);
+    const client = await WireClient.open(`ws://127.0.0.1:${node.at.port}/acp`, { authorization: `Bearer ${token}` });
+    expect((await client.initialize()).result).toMatchObject({
+      agentCapabilities: { _meta: { tenon: { node: "first" } } },
+    });
+    const local = await node.local();
+    await local.initialize();
+    const { result } = await local.request("session/new", { cwd: node.home.path, mcpServers: [] });
+    const sessionId = result?.["sessionId"];
+    const prompt = [{ type: "text", text: "hello" }];
+    await local.request("session/prompt", { sessionId, prompt });
+    const listed = await tenon(home, ["gateway", "token", "list", "--json"], { env });
+    expect(parseObject(listed.stdout)).toMatchObject({ tokens: [{ name: "laptop" }] });
+    await tenon(home, ["gateway", "token", "revoke", "laptop"], { env });
+    await vi.waitFor(() => expect(client.web.readyState).toBe(client.web.CLOSED), { timeout: 1_000, interval: 10 });
+    await postgres.get().halt("immediate");
+    await vi.waitFor(async () => expect(await ready()).toBe(503), { timeout: 20_000, interval: 50 });
+    await postgres.get().start();
+    await vi.waitFor(async () => expect(await ready()).toBe(200), { timeout: 20_000, interval: 50 });
+    await local.close();
+    await node.stop();
+    expect(node.output).not.toContain(CANARY);
+    expect(textsBelow(node.home.path)).not.toContain(CANARY);
     const rows = await query("select string_agg(line, ' ') as lines from tenon_record", database);
     expect(String(rows[0]?.["lines"])).not.toContain(CANARY);
-    expect(readdirSync(join(home.path, "state"))).not.toContain("sessions");
-    const both = await tenon(home, ["gateway", "run", "--local", "--socket", socket], { store });
+    expect(readdirSync(join(node.home.path, "state"))).not.toContain("sessions");
+    const both = await tenon(home, ["gateway", "run", "--local", "--socket", node.socket], { store });
     expect(both).toMatchObject({ code: 2 });
     expect(both.stderr).toContain("leave --store out");
+  },
+  needs,
+);
+
+function identityIn(answer: unknown): { readonly id: string; readonly key: string } {
+  const { id, key } = JSON.parse(JSON.stringify(answer))._meta.tenon.client;
+  return { id, key };
+}
+
+scenario(
+  ["G752", "G753"],
+  "two gateways of one database: a code of one lets a browser in at the other, and a client is the same at both",
+  async () => {
+    const database = await postgres.get().database();
+    await using one = await Node.start("one", database);
+    await using two = await Node.start("two", database);
+    const client = await one.local();
+    const first = await client.initialize({ tenon: { client: { name: "editor" } } });
+    const { result } = await client.request("_tenon/gateway/page", { scopes: ["read"], name: "phone" });
+    const [, code] = /#pair=([\w-]{22})/u.exec(String(result?.["url"])) ?? [];
+    const enter = ({ at }: Node) => {
+      const headers = { origin: `http://127.0.0.1:${at.port}`, "content-type": "application/json" };
+      return send(at, { method: "POST", path: "/pair", headers, body: JSON.stringify({ code }) });
+    };
+    const [here, there] = [await enter(two), await enter(one)];
+    expect([here.status, there.status]).toEqual([200, 401]);
+    const [, cookie] = /=([^;]+)/u.exec(String(here.headers["set-cookie"]?.[0])) ?? [];
+    const isKnown = async ({ at }: Node) => {
+      return (await send(at, { path: "/me", headers: { cookie: `tenon-${at.port}=${cookie}` } })).status === 200;
+    };
+    expect(await isKnown(two)).toBe(true);
+    expect(await isKnown(one)).toBe(true);
+    const given = identityIn(first.result);
+    const again = await two.local();
+    expect(identityIn((await again.initialize({ tenon: { client: { name: "editor", ...given } } })).result)).toEqual(
+      given,
+    );
+    await Promise.all([client.close(), again.close()]);
   },
   needs,
 );

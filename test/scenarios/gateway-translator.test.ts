@@ -15,7 +15,7 @@ import {
   type ToolScript,
 } from "../../src/testing/index.js";
 import { ScriptedGateway } from "../scripted-gateway.js";
-import { OF_LOCAL_GATEWAY } from "../test-store.js";
+import { ON_FILES_ONLY } from "../test-store.js";
 import { cleanEnv, startTenon, TemporaryFolder } from "./agent.js";
 import { WireClient } from "./gateway/wire-client.js";
 import { agentNode, TENON } from "./peers.js";
@@ -126,7 +126,7 @@ scenario(
     expect(existsSync(join(logs, "gateway.1.log"))).toBe(true);
     expect((await home.tenon("gateway", "logs")).stdout).toContain("listens at");
   },
-  OF_LOCAL_GATEWAY,
+  ON_FILES_ONLY,
 );
 
 scenario(
@@ -178,7 +178,7 @@ scenario(
     await load(other, sessionId, home.path);
     expect(other.text(sessionId)).toBe(editor.text(sessionId));
   },
-  OF_LOCAL_GATEWAY,
+  ON_FILES_ONLY,
 );
 
 scenario(["G405"], "each client's sessions have its environment, and nothing of it is on the disk", async () => {
@@ -238,7 +238,7 @@ scenario(
     await wire.close();
     expect(readdirSync(seen.path).toSorted()).toEqual(["nobody-none", "one-canary-4417", "two-none"]);
   },
-  { ...OF_LOCAL_GATEWAY, platform: "linux" },
+  { ...ON_FILES_ONLY, platform: "linux" },
 );
 
 function filesIn(folder: string): string[] {
@@ -264,7 +264,7 @@ scenario(
     const next = await editor.newSession({ cwd: home.path });
     await editor.waitForUpdate(next.sessionId, (update) => update.sessionUpdate === "notice");
   },
-  OF_LOCAL_GATEWAY,
+  ON_FILES_ONLY,
 );
 
 /** An older gateway at the socket, whose process is another one. */

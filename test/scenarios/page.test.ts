@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { expect } from "vitest";
 import type { ToolScript } from "../../src/testing/index.js";
+import { ON_FILES_ONLY } from "../test-store.js";
 import { cleanEnv, startTenon } from "./agent.js";
 import { DESK, PageStage, PHONE, picture } from "./page/stage.js";
 import { agentNode, TENON } from "./peers.js";
@@ -295,7 +296,7 @@ scenario(
     const good = tokens.filter((token: { revokedAt?: number }) => token.revokedAt === undefined);
     expect(good.map(({ name }: { name: string }) => name)).not.toContain("reader");
   },
-  NEEDS,
+  { ...NEEDS, ...ON_FILES_ONLY },
 );
 
 scenario(

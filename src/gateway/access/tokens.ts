@@ -303,6 +303,11 @@ export class LiveTokens implements AsyncDisposable {
     await this.#reading;
   }
 
+  /** Where other nodes make them: one that is not known may be a moment old. Undefined: there is nothing to wait for. */
+  lookFor(secret: string): Promise<void> | undefined {
+    return this.kept.storage.isShared && !this.#byHash.has(hashOf(secret)) ? this.ready() : undefined;
+  }
+
   /** Called for every token that is revoked, removed, or cannot be read any more. */
   onGone(listener: (tokenId: string) => void): void {
     this.#onGone = listener;

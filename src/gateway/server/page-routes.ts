@@ -128,9 +128,11 @@ export class PageRoutes {
   }
 
   /** Nothing is tried by a browser without a cookie: that is no failed log-in. */
-  #me(request: IncomingMessage, response: ServerResponse, entrance: TcpEntrance): void {
-    const hasNone = cookieOf(request, entrance) === undefined && request.headers.authorization === undefined;
+  async #me(request: IncomingMessage, response: ServerResponse, entrance: TcpEntrance): Promise<void> {
+    const cookie = cookieOf(request, entrance);
+    const hasNone = cookie === undefined && request.headers.authorization === undefined;
     if (hasNone) return answerJson(response, 401, problem("no_token", "Log in first."));
+    if (cookie !== undefined) await this.#options.access.tokens.lookFor(cookie); // it may be another node's
     const principal = this.#principal(request, entrance);
     if (!isRefusal(principal)) return answerJson(response, 200, userOf(principal));
     // A cookie that is over is taken back: each try with it would count as a failed log-in.
