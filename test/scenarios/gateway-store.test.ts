@@ -199,7 +199,10 @@ class Node implements AsyncDisposable {
 
   static async start(name: string, store: string): Promise<Node> {
     const node = new Node(name, store);
-    await vi.waitFor(() => expect(node.output).toContain("127.0.0.1:"), { timeout: 20_000, interval: 20 });
+    const listens = () => {
+      if (!node.output.includes("127.0.0.1:")) throw new Error(`it does not listen: ${node.output}`);
+    };
+    await vi.waitFor(listens, { timeout: 20_000, interval: 20 });
     return node;
   }
 
