@@ -12,6 +12,8 @@ export interface PostgresOptions {
   readonly listen?: { readonly address: string; readonly port: number };
   /** What is committed survives the machine; costs speed. */
   readonly fsync?: boolean;
+  /** For connections over TCP. */
+  readonly tls?: { readonly key: string; readonly certificate: string };
   /** Of its configuration file, such as `{ log_statement: "all" }`. */
   readonly settings?: Readonly<Record<string, string>>;
 }
@@ -79,6 +81,11 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     join(data, "pg_hba.conf"),
     `local all ${GUARDED_USER} scram-sha-256\nlocal all all trust\nhost all all all trust\n`,
   );
+  if (options.tls) {
+    writeFileSync(join(data, "server.crt"), options.tls.certificate);
+    writeFileSync(join(data, "server.key"), options.tls.key, { mode: 0o600 });
+    if (user.uid !== undefined && user.gid !== undefined) chownSync(join(data, "server.key"), user.uid, user.gid);
+  }
   const port = options.listen?.port ?? PORT;
   const settings: Readonly<Record<string, string>> = {
     listen_addresses: options.listen?.address ?? "",
@@ -88,6 +95,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     shared_buffers: "64MB",
     fsync: options.fsync ? "on" : "off",
     autovacuum: "off",
+    ssl: options.tls ? "on" : "off",
     ...options.settings,
   };
   const args = Object.entries(settings).map(([name, value]) => `-c ${name}='${value}'`);

@@ -166,7 +166,7 @@ export class AppendQueue implements AsyncDisposable {
     this.#unsettled = parts;
     let held: ReadonlySet<number>;
     try {
-      const rows = await this.#connection.query<{ key: number }>(statementOf(self, parts), POSTGRES_LIMITS.appendMs);
+      const rows = await this.#connection.query<{ key: number }>(statementOf(self, parts), POSTGRES_LIMITS.answerMs);
       held = new Set(rows.map(({ key }) => key));
     } catch (error) {
       if (!REFUSED_VALUES.test(sqlState(error) ?? "")) throw error;
@@ -217,7 +217,7 @@ export class AppendQueue implements AsyncDisposable {
       const values = [this.#unsettled.map(({ key }) => key)];
       const found = await this.#connection.query<FoundRow>(
         { text: LOOK, values, name: "look" },
-        POSTGRES_LIMITS.appendMs,
+        POSTGRES_LIMITS.answerMs,
       );
       if (!this.isSure()) return;
       if (world.monotonicMs() - sentMs > lease.leaseMs / 3) continue;
@@ -276,7 +276,7 @@ export class AppendQueue implements AsyncDisposable {
     const leaving = [...this.#work].filter((row) => row.isLeaving && row.key !== undefined);
     if (leaving.length === 0) return;
     const values = [this.#options.lease.self.value, leaving.map(({ key }) => key), leaving.map(({ epoch }) => epoch)];
-    await this.#connection.query({ text: RELEASE, values, name: "release" }, POSTGRES_LIMITS.appendMs);
+    await this.#connection.query({ text: RELEASE, values, name: "release" }, POSTGRES_LIMITS.answerMs);
     for (const row of leaving) {
       row.left();
       this.#options.onReleased(row.id);

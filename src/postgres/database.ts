@@ -65,13 +65,15 @@ export class Database implements AsyncDisposable {
     }
   }
 
-  async query<T extends Row>(text: string, values: readonly unknown[] = []): Promise<readonly T[]> {
-    const { connectMs, statementMs } = POSTGRES_LIMITS;
+  async query<T extends Row>(
+    text: string,
+    values: readonly unknown[] = [],
+    timeoutMs: number = POSTGRES_LIMITS.answerMs,
+  ): Promise<readonly T[]> {
     // While it is away nobody waits long for it.
-    const timeoutMs = this.#failing.size === 0 ? statementMs + connectMs : connectMs;
+    const query_timeout = this.#failing.size === 0 ? timeoutMs : POSTGRES_LIMITS.connectMs;
     try {
-      const statement = { text, values: [...values], query_timeout: timeoutMs };
-      return (await this.#pool.query<T>(statement)).rows;
+      return (await this.#pool.query<T>({ text, values: [...values], query_timeout })).rows;
     } catch (error) {
       throw databaseError(error, this.shown);
     }
@@ -84,7 +86,14 @@ export class Database implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#failingTimer?.clear();
-    if (!this.#pool.ended) await this.#pool.end();
+    if (this.#pool.ended) return;
+    const ended = this.#pool.end();
+    // A connection that says nothing any more holds nobody up.
+    let timer: Timer | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = this.#world.after(POSTGRES_LIMITS.connectMs, resolve);
+    });
+    await Promise.race([ended, late]).finally(() => timer?.clear());
   }
 }
 
@@ -118,7 +127,7 @@ export class Connection implements Disposable {
 
   async query<T extends Row>(
     { text, values = [], name }: Statement,
-    timeoutMs: number = POSTGRES_LIMITS.statementMs,
+    timeoutMs: number = POSTGRES_LIMITS.answerMs,
   ): Promise<readonly T[]> {
     try {
       const client = await this.#connected();
@@ -199,7 +208,6 @@ function configOf(url: string, applicationName: string): pg.ClientConfig {
     application_name: applicationName,
     connectionTimeoutMillis: POSTGRES_LIMITS.connectMs,
     statement_timeout: POSTGRES_LIMITS.statementMs,
-    query_timeout: POSTGRES_LIMITS.statementMs + POSTGRES_LIMITS.connectMs,
     keepAlive: true,
   };
   try {

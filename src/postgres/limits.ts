@@ -7,14 +7,14 @@ export const POSTGRES_LIMITS = {
   poolConnections: 8,
   /** A database that does not take a connection by then is away. */
   connectMs: 3_000,
-  /** One statement, at the database and here. Long reads are made in pages. */
-  statementMs: 30_000,
+  /** One statement at the database: a copy of a large session takes seconds. */
+  statementMs: 60_000,
+  /** Without an answer by then a connection counts as broken; what an append did is looked for on another one. Most take milliseconds. */
+  answerMs: 10_000,
   /** A node's lease unless another is given: it is renewed three times in this time, and given up after two thirds without. */
   leaseMs: 3_000,
   /** One statement of appends: more waits for the next. Above the second the answer takes longer than a person notices. */
   append: { maxLines: 2_000, maxChars: 4_194_304 },
-  /** An append without an answer by then is looked for on another connection. A batch takes milliseconds. */
-  appendMs: 10_000,
   /** Between attempts of what the database did not take. */
   retry: { firstMs: 25, maxMs: 500, factor: 2 },
   /** A database that is away this long is told to people: a restart of it takes less. */

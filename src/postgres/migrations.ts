@@ -180,7 +180,7 @@ async function apply(connection: Connection, number: number, { name, sql }: Migr
   await connection.query({ text: "begin" });
   try {
     await connection.query({ text: APPLIED_TABLE });
-    await connection.query({ text: sql });
+    await connection.query({ text: sql }, POSTGRES_LIMITS.statementMs);
     await connection.query({
       text: "insert into tenon_migration (number, name, checksum, by_version) values ($1, $2, $3, $4)",
       values: [number, name, checksumOf(sql), VERSION],

@@ -252,7 +252,7 @@ export class PostgresSessionStore implements SessionStore {
     const { id, cwd, additionalDirectories = [], label } = about;
     const values = [await this.#known(from), id, ...folders(cwd, additionalDirectories), orNull(label)];
     try {
-      const rows = await this.#query(COPY, values);
+      const rows = await this.#query(COPY, values, POSTGRES_LIMITS.statementMs);
       if (rows.length === 0) throw unknownSession(from);
     } catch (error) {
       throw sqlState(error) === UNIQUE_VIOLATION ? inUse(id) : error;
@@ -268,7 +268,7 @@ export class PostgresSessionStore implements SessionStore {
   async remove(id: string): Promise<void> {
     if (!isSessionId(id)) return;
     if (this.#open.has(id)) throw alreadyOpen(id);
-    const rows = await this.#query(REMOVE, [id, this.#self()]);
+    const rows = await this.#query(REMOVE, [id, this.#self()], POSTGRES_LIMITS.statementMs);
     if (rows.length === 0 && (await this.has(id))) throw await this.#notFree(id);
   }
 
@@ -369,8 +369,8 @@ export class PostgresSessionStore implements SessionStore {
   }
 
   /** $1 is the account. */
-  async #query<T extends Row>(text: string, values: readonly unknown[]): Promise<readonly T[]> {
-    return await this.#parts.database.query<T>(text, [this.#account, ...values]);
+  async #query<T extends Row>(text: string, values: readonly unknown[], timeoutMs?: number): Promise<readonly T[]> {
+    return await this.#parts.database.query<T>(text, [this.#account, ...values], timeoutMs);
   }
 }
 

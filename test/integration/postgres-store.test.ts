@@ -1,7 +1,9 @@
 // Sessions in PostgreSQL: the database itself, the contract of stores, leases, and what becomes of appends when things break.
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect } from "vitest";
 import { sleep } from "../../src/base/async/deadline.js";
 import { TenonError } from "../../src/base/errors.js";
@@ -14,6 +16,7 @@ import { sessionId } from "../../src/session/store/file-store.js";
 import type { OwnedSession, SessionStore } from "../../src/session/store/session-store.js";
 import { fakeWorld } from "../../src/testing/index.js";
 import { nodeWorld } from "../../src/world/index.js";
+import { CERTIFICATE, KEY } from "../certificate.js";
 import { runSchedules } from "../log-schedules.js";
 import { GUARDED_USER, startPostgres } from "../postgres.js";
 import { FaultyWire, schedulesOverPostgres } from "../postgres-nodes.js";
@@ -24,8 +27,8 @@ const postgres = postgresOfFile();
 const needs = { ...postgres };
 
 scenario(
-  ["G730"],
-  "a PostgreSQL of the tests: empty databases, a restart as after a crash, and nothing left of it",
+  ["G730", "G732"],
+  "a PostgreSQL of the tests: empty databases, a restart as after a crash, TLS, and nothing left of it",
   async () => {
     const shared = postgres.get();
     const [one, two] = [await shared.database(), await shared.database()];
@@ -33,9 +36,17 @@ scenario(
     expect(await shared.query("select to_regclass('thing') as thing", two)).toEqual([{ thing: null }]);
     await shared.restart("immediate");
     expect(await shared.query("select n from thing", one)).toEqual([{ n: 1 }]);
-    const other = await startPostgres({ listen: { address: "127.0.0.1", port: await freePort() } });
+    const tls = { key: KEY, certificate: CERTIFICATE };
+    const other = await startPostgres({ listen: { address: "127.0.0.1", port: await freePort() }, tls });
     expect(existsSync(other.socketDir)).toBe(true);
     expect(await other.query("select 1 as n", other.tcpUrl)).toEqual([{ n: 1 }]);
+    const folder = mkdtempSync(join(tmpdir(), "tenon-ca-"));
+    writeFileSync(join(folder, "ca.pem"), CERTIFICATE);
+    const encrypted = `${other.tcpUrl}?application_name=x&sslmode=`;
+    expect(await problemAt(`${encrypted}require`)).toMatch(/^config\.invalid: .*protected.*sslrootcert=FILE/u);
+    expect(await problemAt(`${encrypted}require&sslrootcert=${join(folder, "ca.pem")}`)).toBe("none");
+    expect(await problemAt(`${encrypted}no-verify`)).toBe("none");
+    rmSync(folder, { recursive: true });
     await other.stop();
     await other.stop();
     expect(existsSync(other.socketDir)).toBe(false);
@@ -242,7 +253,7 @@ scenario(
   async () => {
     const url = await postgres.get().database();
     await using wire = await FaultyWire.open(postgres.get());
-    await using node = await openNode("a", { url: wire.url(url), leaseMs: 900 });
+    await using node = await openNode("a", { url: wire.url(url), leaseMs: 3_000 });
     const [kept, taken] = [node.sessions.create(about("kept")), node.sessions.create(about("taken"))];
     await Promise.all([kept.settled, taken.settled]);
     const journals = [kept, taken].map(journalOf);
@@ -252,7 +263,7 @@ scenario(
     const isThere = () => postgres.get().query("select from tenon_record", url);
     while ((await isThere()).length < 2);
     await postgres.get().query("update tenon_session set owner = null, epoch = epoch + 1 where id = 'taken'", url);
-    await sleep(world, 350, new AbortController().signal); // more than a third of the lease, less than two
+    await sleep(world, 1_100, new AbortController().signal); // more than a third of the lease, less than two
     answer();
     await written[0];
     await expect(written[1]).rejects.toMatchObject({ code: "session.superseded" });
