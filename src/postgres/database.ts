@@ -71,9 +71,10 @@ export class Database implements AsyncDisposable {
     timeoutMs: number = POSTGRES_LIMITS.answerMs,
   ): Promise<readonly T[]> {
     // While it is away nobody waits long for it.
-    const query_timeout = this.#failing.size === 0 ? timeoutMs : POSTGRES_LIMITS.connectMs;
+    const withinMs = this.#failing.size === 0 ? timeoutMs : POSTGRES_LIMITS.connectMs;
     try {
-      return (await this.#pool.query<T>({ text, values: [...values], query_timeout })).rows;
+      const statement = { text, values: [...values], query_timeout: withinMs };
+      return (await this.#pool.query<T>(statement)).rows;
     } catch (error) {
       throw databaseError(error, this.shown);
     }
