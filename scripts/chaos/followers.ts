@@ -24,19 +24,14 @@ export class Follower {
 
   /** `first`: the address it tries first. */
   constructor({ urls, token }: Addresses, first: number) {
-    let next = first;
-    const links = urls.map((url) => remoteLink({ url, token }, { world: WORLD, openWebSocket }));
+    const from = first % urls.length;
+    const inTurn = [...urls.slice(from), ...urls.slice(0, from)];
     this.#translator = new Translator({
       world: WORLD,
       gatewayName: "of the chaos run",
       isLocal: false,
       initialize: { protocolVersion: 1, clientCapabilities: {} },
-      open: async (listener, signal) => {
-        const link = links[next % links.length];
-        next += 1;
-        if (!link) throw new Error("there is no address");
-        return await link(listener, signal);
-      },
+      open: remoteLink({ urls: inTurn, token }, { world: WORLD, openWebSocket }),
       send: (message) => this.#hear(message),
       notice: () => {
         this.notices += 1;

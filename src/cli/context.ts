@@ -16,7 +16,7 @@ import { renderTable, visible, visibleJson } from "./terminal/text.js";
 /** `--gateway`, and what belongs to it. */
 export interface GatewayChoice {
   /** Unless given: the local one. */
-  readonly url?: string;
+  readonly urls?: readonly string[];
   /** The full path of the file of `--token-file`. */
   readonly tokenFile?: string;
 }

@@ -166,7 +166,7 @@ export const ATTACH: Command = command({
     watch: flag("only look: send nothing, and be asked nothing"),
     json: flag("print the ACP updates as NDJSON"),
     yes: flag("approve every tool call of your own prompts (never servers or settings of a project's files)"),
-    gateway: text("URL", "a gateway elsewhere, wss://… or ws://…"),
+    gateway: text("URL", "a gateway elsewhere, wss://… or ws://…; several of its nodes with commas between them"),
     "token-file": text("FILE", "the token for it, in a file only you can read", { completes: "file" }),
     insecure: flag("allow ws:// to another machine, unencrypted"),
   },

@@ -34,7 +34,13 @@ const ACP: Command = command({
     "Editors start this themselves: tenon setup prints what to put into their configuration.",
     "With --gateway, sessions live in a gateway and go on when the editor ends: in that of the address, with a token from --token-file or TENON_GATEWAY_TOKEN, or else in a local one, which is started if none runs.",
   ],
-  arguments: [{ name: "URL", summary: "the gateway of --gateway, wss://… or ws://…", isOptional: true }],
+  arguments: [
+    {
+      name: "URL",
+      summary: "the gateway of --gateway, wss://… or ws://…; several of its nodes with commas between them",
+      isOptional: true,
+    },
+  ],
   options: {
     gateway: flag("let a gateway run the sessions: the one at URL, or that of this machine"),
     "token-file": text("FILE", "the token for the gateway at URL, in a file only you can read", { completes: "file" }),

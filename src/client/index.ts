@@ -4,7 +4,7 @@ import { defined } from "../base/json/defined.js";
 import type { World } from "../base/ports/world.js";
 import { tenonPaths } from "../config/index.js";
 import { gatewaySocketPath } from "../gateway/index.js";
-import { checkGatewayUrl, localLink, remoteLink } from "../translator/index.js";
+import { checkGatewayUrls, localLink, remoteLink, shownHosts } from "../translator/index.js";
 import { nodeWorld, openWebSocket } from "../world/index.js";
 import { type ClientIdentity, GatewayProgram } from "./program.js";
 
@@ -24,7 +24,7 @@ export type {
 export interface ConnectOptions {
   /** For people: who asks to run something. */
   readonly name: string;
-  /** `wss://…` of a gateway; the one of this user on this machine unless given. */
+  /** `wss://…` of a gateway, or of several of its nodes with commas between them; the one of this user on this machine unless given. */
   readonly url?: string;
   /** For the gateway at `url`; `TENON_GATEWAY_TOKEN` unless given. It needs the scope `tools`, and `prompt` to begin sessions. */
   readonly token?: string;
@@ -43,12 +43,12 @@ export async function connectGateway(options: ConnectOptions): Promise<GatewayPr
   if (url === undefined && world.platform === "win32") {
     throw new TenonError("usage.invalid", "Windows has no local gateway yet", { hint: "Give the url of one." });
   }
-  const target = () => ({ url: checkGatewayUrl(url ?? "", { isInsecure, option: "url" }), ...defined({ token }) });
+  const urls = url === undefined ? undefined : checkGatewayUrls(url, { isInsecure, option: "url" });
   const open =
-    url === undefined
+    urls === undefined
       ? localLink(gatewaySocketPath(world, tenonPaths(world.env).stateDir), openWebSocket)
-      : remoteLink(target(), { world, openWebSocket });
-  const gatewayName = url === undefined ? "of this machine" : `at ${new URL(url).host}`;
+      : remoteLink({ urls, ...defined({ token }) }, { world, openWebSocket });
+  const gatewayName = urls === undefined ? "of this machine" : shownHosts(urls);
   return await GatewayProgram.connect({ world, name, open, gatewayName, ...defined({ identity }) });
 }
 

@@ -5,5 +5,5 @@ export { gatewayEnvironment, sessionEnvironment } from "./environment.js";
 export { GatewayClient } from "./gateway-client.js";
 export { localGateway } from "./local-gateway.js";
 export { ERRORS, type Outcome, tenonMeta, withTenonMeta } from "./messages.js";
-export { checkGatewayUrl, localLink, remoteLink } from "./target.js";
+export { checkGatewayUrls, localLink, remoteLink, shownHosts } from "./target.js";
 export { Translator, type TranslatorOptions } from "./translator.js";

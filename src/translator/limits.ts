@@ -36,6 +36,8 @@ export const TRANSLATOR_LIMITS = {
   lookupMs: 2_000,
   /** Reasons why a server of the editor cannot be used that are remembered, so that each is told once. */
   toldReasons: 1_000,
+  /** Of the nodes of one gateway. */
+  addresses: 16,
   /** Of a configuration file that is searched for names of variables. */
   configMaxBytes: 1_048_576,
 } as const;

@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { WebSocketServer } from "ws";
 import { ScriptedGateway, type ScriptedGatewayOptions } from "../../test/scripted-gateway.js";
 import { WebSocketRefusal } from "../base/ports/web-socket.js";
 import { gatewaySocketPath } from "../gateway/index.js";
@@ -11,7 +12,7 @@ import { closeListener, listenOnLoopback } from "../testing/index.js";
 import { nodeWorld, openWebSocket, stderrLog } from "../world/index.js";
 import { gatewayEnvironment, sessionEnvironment } from "./environment.js";
 import { isOlder, localGateway } from "./local-gateway.js";
-import { checkGatewayUrl, remoteLink } from "./target.js";
+import { checkGatewayUrls, remoteLink } from "./target.js";
 import { Translator } from "./translator.js";
 
 const PID = 999_999;
@@ -135,7 +136,7 @@ test.each([
 ])("the address %s is refused, and no secret in it is repeated", (url, words) => {
   let message = "";
   try {
-    checkGatewayUrl(url, { isInsecure: false });
+    checkGatewayUrls(url, { isInsecure: false });
   } catch (error) {
     message = String(error);
   }
@@ -143,10 +144,17 @@ test.each([
   expect(message).not.toContain("secret");
 });
 
-test("addresses that are taken get the path of ACP", () => {
-  expect(checkGatewayUrl("ws://127.0.0.1:4000", { isInsecure: false })).toBe("ws://127.0.0.1:4000/acp");
-  expect(checkGatewayUrl("ws://example.org/acp", { isInsecure: true })).toBe("ws://example.org/acp");
-  expect(checkGatewayUrl("wss://example.org/other/acp", { isInsecure: false })).toBe("wss://example.org/other/acp");
+test("addresses that are taken get the path of ACP, and each counts once", () => {
+  const checked = (text: string, isInsecure = false) => checkGatewayUrls(text, { isInsecure });
+  expect(checked("ws://127.0.0.1:4000")).toEqual(["ws://127.0.0.1:4000/acp"]);
+  expect(checked("ws://example.org/acp", true)).toEqual(["ws://example.org/acp"]);
+  expect(checked("wss://a.example, wss://b.example/other/acp,wss://a.example/acp")).toEqual([
+    "wss://a.example/acp",
+    "wss://b.example/other/acp",
+  ]);
+  expect(() => checked("wss://a.example,")).toThrow("ws:// or wss://");
+  const many = Array.from({ length: 17 }, (_, index) => `wss://n${index}.example`);
+  expect(() => checked(many.join(","))).toThrow("at most 16 addresses");
 });
 
 test("the token comes from the file or the variable, and a refusal has its status", async () => {
@@ -163,8 +171,8 @@ test("the token comes from the file or the variable, and a refusal has its statu
   const world = nodeWorld({ env: { TENON_GATEWAY_TOKEN: "tng_variable" } });
   const address = url.replace("http:", "ws:");
   const listener = { onText: () => {}, onClosed: () => {} };
-  const attempt = async (target: { url: string; tokenFile?: string }) =>
-    await remoteLink(target, { world, openWebSocket })(listener, new AbortController().signal);
+  const attempt = async ({ url: one, ...more }: { url: string; tokenFile?: string }) =>
+    await remoteLink({ urls: [one], ...more }, { world, openWebSocket })(listener, new AbortController().signal);
   await expect(attempt({ url: address })).rejects.toEqual(new WebSocketRefusal(401, "no"));
   await expect(attempt({ url: address, tokenFile })).rejects.toThrow("is not there");
   writeFileSync(tokenFile, "tng_file\n", { mode: 0o644 });
@@ -174,6 +182,32 @@ test("the token comes from the file or the variable, and a refusal has its statu
   writeFileSync(tokenFile, "two words");
   await expect(attempt({ url: address, tokenFile })).rejects.toThrow("holds no token");
   expect(given).toEqual(["Bearer tng_variable", "Bearer tng_file"]);
+});
+
+test("of several addresses the next one is tried when one does not answer or drains, and a refusal is told", async () => {
+  const refusing = async (status: number) => {
+    const server = createServer((_, response) => response.writeHead(status).end("no"));
+    onTestFinished(async () => await closeListener(server));
+    return (await listenOnLoopback(server)).replace("http:", "ws:");
+  };
+  const seen: string[] = [];
+  const open: Parameters<typeof remoteLink>[1]["openWebSocket"] = async (target, listener, signal) => {
+    seen.push(target.url);
+    return await openWebSocket(target, listener, signal);
+  };
+  const taking = new WebSocketServer({ port: 0, host: "127.0.0.1" });
+  onTestFinished(() => taking.close());
+  const [away, draining, refuses] = ["ws://127.0.0.1:9", await refusing(503), await refusing(401)];
+  const good = `ws://127.0.0.1:${Object(taking.address()).port}`;
+  const world = nodeWorld({ env: {} });
+  const listener = { onText: () => {}, onClosed: () => {} };
+  const { signal } = new AbortController();
+  const some = remoteLink({ urls: [away, draining, good] }, { world, openWebSocket: open });
+  await (await some(listener, signal)).close();
+  await (await some(listener, signal)).close();
+  expect(seen).toEqual([away, draining, good, away, draining, good]);
+  const none = remoteLink({ urls: [away, refuses, draining] }, { world, openWebSocket: open });
+  await expect(none(listener, signal)).rejects.toMatchObject({ status: 401 });
 });
 
 test("sessions get the variables they need, those the configuration names, and no others", async () => {

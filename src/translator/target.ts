@@ -1,8 +1,8 @@
-// The gateway of `--gateway URL`: which addresses are taken, and where its token comes from.
+// The gateway of `--gateway URL`, or its nodes: which addresses are taken, and where its token comes from.
 import { messageOf, TenonError } from "../base/errors.js";
 import { isLoopbackHost } from "../base/io/net-policy.js";
 import { defined } from "../base/json/defined.js";
-import type { OpenWebSocket } from "../base/ports/web-socket.js";
+import { type OpenWebSocket, WebSocketRefusal } from "../base/ports/web-socket.js";
 import type { World } from "../base/ports/world.js";
 import { isUrl } from "../base/text/url.js";
 import type { OpenLink } from "./connection.js";
@@ -13,18 +13,34 @@ const ACP_PATH = "/acp";
 const TOKEN_VARIABLE = "TENON_GATEWAY_TOKEN";
 
 export interface RemoteTarget {
-  readonly url: string;
+  /** Of the nodes of one gateway, or the one it has. */
+  readonly urls: readonly string[];
   /** The full path of the file of `--token-file`. */
   readonly tokenFile?: string;
   /** Before both; the variable counts where neither is given. */
   readonly token?: string;
 }
 
-/** Throws `usage.invalid`. Nothing of the address is repeated where it may hold a secret. */
-export function checkGatewayUrl(
-  text: string,
-  { isInsecure, option = "--gateway" }: { readonly isInsecure: boolean; readonly option?: string },
-): string {
+interface UrlRules {
+  readonly isInsecure: boolean;
+  readonly option?: string;
+}
+
+/** One address, or several of one gateway's nodes with commas between them. Throws `usage.invalid`. */
+export function checkGatewayUrls(text: string, rules: UrlRules): readonly string[] {
+  const given = text.split(",").map((one) => one.trim());
+  const most = TRANSLATOR_LIMITS.addresses;
+  if (given.length > most) throw misused(`${rules.option ?? "--gateway"} takes at most ${most} addresses`);
+  return [...new Set(given.map((one) => checkGatewayUrl(one, rules)))];
+}
+
+/** For people. */
+export function shownHosts(urls: readonly string[]): string {
+  return `at ${urls.map((url) => new URL(url).host).join(" or ")}`;
+}
+
+/** Nothing of the address is repeated where it may hold a secret. */
+function checkGatewayUrl(text: string, { isInsecure, option = "--gateway" }: UrlRules): string {
   const url = isUrl(text) ? new URL(text) : undefined;
   if (!url || (url.protocol !== "ws:" && url.protocol !== "wss:")) {
     throw misused(`${option} takes an address that begins with ws:// or wss://`);
@@ -45,18 +61,38 @@ export function checkGatewayUrl(
   return url.href;
 }
 
-/** The token is read for every connection: one that was renewed is used without a restart. */
+/**
+ * Each connection begins with the address after the last one that was tried: one that takes connections and does not answer is not
+ * tried for ever. The token is read for every connection: one that was renewed is used without a restart.
+ */
 export function remoteLink(
-  { url, tokenFile, token: given }: RemoteTarget,
+  { urls, tokenFile, token: given }: RemoteTarget,
   { world, openWebSocket }: { readonly world: Pick<World, "env" | "files">; readonly openWebSocket: OpenWebSocket },
 ): OpenLink {
+  let next = 0;
   return async (listener, signal) => {
     const fromPlace = async () =>
       tokenFile === undefined ? world.env[TOKEN_VARIABLE]?.trim() : await tokenIn(world, tokenFile);
     const token = given ?? (await fromPlace());
     const headers = token ? { authorization: `Bearer ${token}` } : undefined;
-    return await openWebSocket({ url, ...LINK_LIMITS, ...defined({ headers }) }, listener, signal);
+    let problem: unknown;
+    for (let count = 0; count < urls.length && !signal.aborted; count += 1) {
+      const url = urls[next % urls.length] ?? "";
+      next += 1;
+      try {
+        const target = { url, ...LINK_LIMITS, connectMs: LINK_LIMITS.connectMs / Math.min(urls.length, 4) };
+        return await openWebSocket({ ...target, ...defined({ headers }) }, listener, signal);
+      } catch (error) {
+        // That one says no is what a person has to know, also where the others do not answer.
+        if (!isDenial(problem)) problem = error;
+      }
+    }
+    throw problem;
   };
+}
+
+function isDenial(error: unknown): boolean {
+  return error instanceof WebSocketRefusal && (error.status === 401 || error.status === 403);
 }
 
 /** Over the unix socket the file's permissions say who may connect. */

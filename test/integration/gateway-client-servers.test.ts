@@ -62,7 +62,7 @@ class Editor implements AsyncDisposable {
 
   constructor(house: House, tokenFile: string, log = QUIET) {
     const world = nodeWorld({ env: cleanEnv(house.laptop.path), log });
-    const open = remoteLink({ url: house.url, tokenFile }, { world, openWebSocket });
+    const open = remoteLink({ urls: [house.url], tokenFile }, { world, openWebSocket });
     this.translator = new Translator({
       world,
       gatewayName: "of the test",

@@ -1,12 +1,16 @@
 // Clients of one node in sessions of another: gateways in this process, over shared files with a bus, and over PostgreSQL.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import fc from "fast-check";
 import { expect, vi } from "vitest";
+import type { JsonObject } from "../../src/base/json/json.js";
 import { GATEWAY_LIMITS } from "../../src/gateway/index.js";
 import { nodeWorld } from "../../src/index.js";
 import { openPostgresStore } from "../../src/postgres/index.js";
+import { checkGatewayUrls, remoteLink, Translator } from "../../src/translator/index.js";
+import { openWebSocket } from "../../src/world/index.js";
 import { numbered, numbers, Town } from "../node-town.js";
-import type { Frame } from "../scenarios/gateway/wire-client.js";
+import { type Frame, WireClient } from "../scenarios/gateway/wire-client.js";
 import { postgresOfFile, scenario } from "../scenarios/scenario.js";
 
 const postgres = postgresOfFile();
@@ -318,6 +322,230 @@ scenario(
     await watcher.wire.next(isOf("resting"));
     expect(await watcher.wire.request("_tenon/gateway/status")).toHaveProperty("result");
     expect(await stateOf()).toEqual(["resting"]);
+  },
+  needs,
+);
+
+type Act = { readonly client: number; readonly session: number; readonly what: "prompt" | "load" | "resume" | "call" };
+
+const acts = fc.array(
+  fc.record<Act>({
+    client: fc.nat({ max: 3 }),
+    session: fc.nat({ max: 1 }),
+    what: fc.constantFrom("prompt", "prompt", "load", "resume", "call"),
+  }),
+  { minLength: 4, maxLength: 10 },
+);
+
+/** Every update as it is in the log, in order; nothing but a client's own words is left out. */
+function expectFollowed(frames: readonly Frame[], log: readonly Frame[], id: string): void {
+  const order = numbers(log, id);
+  const updates = numbered(log, id);
+  let at = -1;
+  for (const frame of frames) {
+    const [number] = numbers([frame], id);
+    if (number === undefined) continue;
+    const index = order.indexOf(number);
+    expect(frame.params).toEqual(updates[index]);
+    if (index === 0) at = -1; // it loads it once more
+    const left = updates
+      .slice(at + 1, index)
+      .filter((update) => !JSON.stringify(update).includes("user_message_chunk"));
+    expect(left).toEqual([]);
+    expect(index).toBeGreaterThan(at);
+    at = index;
+  }
+}
+
+scenario(
+  ["G775"],
+  "random schedules of messages, lost hints and clients that join, leave and prompt at three nodes: every update is the one of the log, and none is missing",
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(acts, fc.infiniteStream(fc.nat({ max: 6 })), async (given, delays) => {
+        await using town = new Town();
+        town.bus.pause = async () => {
+          for (let left = delays.next().value ?? 0; left > 0; left -= 1) await new Promise((go) => setImmediate(go));
+        };
+        town.bus.losesHint = () => (delays.next().value ?? 0) > 3;
+        for (const id of ["a", "b", "c"]) await town.start(id);
+        const clients = [];
+        for (const node of ["a", "b", "c", "b"]) clients.push(await town.client(node, node));
+        const [first, second] = clients;
+        if (!first || !second) return;
+        const ids = [await first.create(), await second.create()];
+        for (const client of clients) {
+          client.answers("session/request_permission", ({ params }) => {
+            const options = Array.isArray(params?.["options"]) ? params["options"] : [];
+            return { outcome: { outcome: "selected", optionId: options[0]?.optionId } };
+          });
+          client.answers("_tenon/tool/call", () => ({ content: [{ type: "text", text: "5" }] }));
+          for (const id of ids) await client.load(id);
+        }
+        const ended: Promise<void>[] = [];
+        for (const [index, { client, session, what }] of given.entries()) {
+          const [by, id] = [clients[client], ids[session]];
+          if (!by || id === undefined) continue;
+          const run = async () => {
+            if (what === "load") await by.load(id);
+            else if (what === "resume") expect((await by.resume(id)).error).toBeUndefined();
+            else {
+              if (what === "call")
+                await by.ask("_tenon/session/set_tools", { sessionId: id, key: "calc", tools: [SUM] });
+              const words = what === "call" ? "call mcp__calc__sum {}" : `w${index} x y z`;
+              const shown = await by.prompt(id, words, `p${index}`);
+              if (what === "prompt") expect(textOf(shown)).toContain(`w${index} `);
+              const { seq } = Object(shown.at(-1)?.result?.["_meta"]).tenon;
+              const later = by.wire.received.slice(by.wire.received.indexOf(shown.at(-1) ?? {}));
+              const joinsAgain = given.some(
+                (one) => one.client === client && one.what !== "prompt" && one.what !== "call",
+              );
+              const late = joinsAgain ? [] : numbers(later, id).filter((one) => Number(one.split(".")[0]) <= seq);
+              expect(late).toEqual([]);
+            }
+          };
+          ended.push(run());
+          if (index % 3 === 2) await Promise.all(ended.splice(0));
+        }
+        await Promise.all(ended);
+        for (const [index, id] of ids.entries()) {
+          const reader = await town.client(index === 0 ? "a" : "b", "reader");
+          const log = await reader.load(id);
+          for (const [number, client] of clients.entries()) {
+            expect(numbered(await client.load(id), id)).toEqual(numbered(log, id));
+            const mayJump = given.some((one) => one.client === number && one.what === "resume");
+            if (!mayJump) expectFollowed(client.wire.received, log, id);
+          }
+        }
+        expect(town.logged).toEqual([]);
+      }),
+      { numRuns: Number(process.env["TENON_LINK_RUNS"] ?? 4) },
+    );
+  },
+);
+
+scenario(
+  ["G776"],
+  "messages through the database arrive once and in order on each link; what may be lost is told, hints are heard again after a connection broke, and nothing is left",
+  async () => {
+    const url = await postgres.get().database();
+    const world = nodeWorld({ log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} } });
+    const open = async (name: string) => await openPostgresStore({ world, url, node: { name, roots: [] } });
+    const stores = [await open("a"), await open("b")];
+    const [one, two] = stores.map(({ nodes }) => nodes);
+    if (!one || !two) throw new Error("two nodes");
+    const [a = "", b = ""] = [one.self.value, two.self.value];
+    const heard = new Map<string, number[]>();
+    const broken: (string | undefined)[] = [];
+    const hints = new Set<string>();
+    const listener = (self: string) => ({
+      onMessage: ({ link, n, body, node }: { link: string; n: number; body: string; node: string }) => {
+        expect(body).toBe(`${link} ${n} \\u0000 ü`);
+        const key = `${node} ${self} ${link}`;
+        heard.set(key, [...(heard.get(key) ?? []), n]);
+      },
+      onBroken: (node: string | undefined) => broken.push(node),
+    });
+    one.listen(listener(a));
+    two.listen(listener(b));
+    two.onHint(({ session, seq }) => hints.add(`${session} ${seq}`));
+    const send = (from: typeof one, to: string, link: string, n: number) =>
+      from.send({ node: to, link, n, body: `${link} ${n} \\u0000 ü` });
+    for (let n = 1; n <= 300; n += 1) {
+      for (const link of ["x", "y"]) {
+        send(one, b, link, n);
+        send(two, a, link, n);
+      }
+      if (n % 50 === 0) await new Promise((go) => setImmediate(go));
+    }
+    const whole = Array.from({ length: 300 }, (_, index) => index + 1);
+    await vi.waitFor(() => expect([...heard.values()]).toEqual([whole, whole, whole, whole]), { timeout: 10_000 });
+    // More than fits into one notification.
+    for (let index = 0; index < 500; index += 1)
+      one.hint({ session: `session-${index}-${"x".repeat(30)}`, seq: index });
+    await vi.waitFor(() => expect(hints.size).toBe(500), { timeout: 10_000 });
+    // Every connection is cut: links may have lost messages, hints come again.
+    expect(broken).toEqual([]);
+    await postgres
+      .get()
+      .query("select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'tenon%'", url);
+    await vi.waitFor(
+      () => {
+        one.hint({ session: "later", seq: 1 });
+        expect(hints).toContain("later 1");
+      },
+      { timeout: 15_000, interval: 200 },
+    );
+    send(one, b, "z", 1);
+    await vi.waitFor(() => expect(heard.get(`${a} ${b} z`)).toEqual([1]), { timeout: 10_000 });
+    // A node that is gone: its links break, and its messages are dropped.
+    await stores[1]?.[Symbol.asyncDispose]();
+    send(one, b, "z", 2);
+    await vi.waitFor(() => expect(broken).toContain(b), { timeout: 10_000 });
+    expect(await postgres.get().query("select count(*)::int as n from tenon_inbox", url)).toEqual([{ n: 0 }]);
+    await stores[0]?.[Symbol.asyncDispose]();
+  },
+  needs,
+);
+
+scenario(
+  ["G778"],
+  "a translator with the addresses of two nodes goes on at the other one when its node stops, without a gap or a repeat, and says its prompt once",
+  async () => {
+    await using town = await inDatabase();
+    const [first, second] = [await town.start("a"), await town.start("b")];
+    const admin = await town.client("b", "admin");
+    const scopes = ["read", "prompt", "approve"];
+    const { token } = await admin.ask("_tenon/gateway/tokens", { action: "create", name: "laptop", scopes });
+    const world = nodeWorld({ log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} } });
+    for (const { url } of [first, second]) {
+      const headers = { authorization: `Bearer ${String(token)}` };
+      await vi.waitFor(async () => await (await WireClient.open(url, headers)).close(), { timeout: 5_000 });
+    }
+    const urls = checkGatewayUrls(`${first.url},${second.url}`, { isInsecure: false });
+    const received: Frame[] = [];
+    const translator = new Translator({
+      ...{ world, gatewayName: "of the test", isLocal: false },
+      initialize: { protocolVersion: 1, clientCapabilities: {} },
+      open: remoteLink({ urls, token: String(token) }, { world, openWebSocket }),
+      notice: (_level, text) => [{ sessionUpdate: "notice", text }],
+      send: (message) => void received.push(JSON.parse(JSON.stringify(message))),
+    });
+    translator.run();
+    let count = 0;
+    const ask = async (method: string, params: JsonObject): Promise<Frame> => {
+      count += 1;
+      const id = `e${count}`;
+      translator.hear({ jsonrpc: "2.0", id, method, params });
+      return await vi.waitFor(
+        () => {
+          const found = received.find((frame) => frame.id === id && frame.method === undefined);
+          if (!found) throw new Error(`no answer to ${method}`);
+          return found;
+        },
+        { timeout: 15_000 },
+      );
+    };
+    const { result } = await ask("session/new", { cwd: town.project.path, mcpServers: [] });
+    const sessionId = String(result?.["sessionId"]);
+    const prompt = (text: string) => ({ sessionId, prompt: [{ type: "text", text }] });
+    expect((await ask("session/prompt", prompt("one two"))).result).toMatchObject({ stopReason: "end_turn" });
+    const stopping = town.stop("a");
+    expect((await ask("session/prompt", prompt("three four"))).result).toMatchObject({ stopReason: "end_turn" });
+    await stopping;
+    expect((await ask("session/prompt", prompt("five six"))).result).toMatchObject({ stopReason: "end_turn" });
+    expectWhole(received, sessionId);
+    const reader = await town.client("b", "reader");
+    const shown = await reader.load(sessionId);
+    const said = shown.filter((frame) => textOf([frame]).includes("user_message_chunk"));
+    expect(said).toHaveLength(3);
+    const own = numbers(received, sessionId);
+    const all = numbers(
+      shown.filter((frame) => !said.includes(frame)),
+      sessionId,
+    );
+    expect(all.filter((one) => !own.includes(one))).toEqual([]);
+    await translator.leave();
   },
   needs,
 );

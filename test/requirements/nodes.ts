@@ -140,7 +140,19 @@ export const NODE_REQUIREMENTS = [
     text: "the end of a link at either side ends the other; a link that breaks, by its node's end, a lost message or the database, ends the client's connection with 1012, and the client goes on at another node",
   },
   {
+    id: "G775",
+    text: "whatever the order and delay of messages between nodes, and with any hint lost, every client has every record once and in order, the same at every node",
+  },
+  {
+    id: "G776",
+    text: "messages between nodes arrive once and in order on each link; a take whose commit is unknown, and a node that is gone, break the links that they concern; hints come back after their connection broke; no message is left",
+  },
+  {
     id: "G777",
     text: "the status has the nodes and their leases, lists have the state of sessions elsewhere, and watching tells of the sessions of all nodes, also of those that come later",
+  },
+  {
+    id: "G778",
+    text: "a client with several addresses tries the next one when one does not answer or drains, and goes on there without a gap, a repeat or a second prompt",
   },
 ] as const;

@@ -23,6 +23,7 @@ import {
   ownServers,
   remoteLink,
   sessionEnvironment,
+  shownHosts,
   Translator,
   type TranslatorOptions,
 } from "../../../translator/index.js";
@@ -73,11 +74,11 @@ export async function serveThroughGateway(serving: GatewayServing): Promise<Serv
 /** Where the gateway is, and how it is reached; words for why there can be none. */
 export function wayToGateway(
   world: World,
-  { url, tokenFile }: GatewayChoice,
+  { urls, tokenFile }: GatewayChoice,
 ): Pick<TranslatorOptions, "open" | "judge" | "environment" | "gatewayName" | "isLocal" | "ownServers"> | string {
-  if (url !== undefined) {
-    const open = remoteLink({ url, ...defined({ tokenFile }) }, { world, openWebSocket });
-    return { open, gatewayName: `at ${new URL(url).host}`, isLocal: false, ownServers: ownServers(world) };
+  if (urls !== undefined) {
+    const open = remoteLink({ urls, ...defined({ tokenFile }) }, { world, openWebSocket });
+    return { open, gatewayName: shownHosts(urls), isLocal: false, ownServers: ownServers(world) };
   }
   const { stateDir } = possiblePaths(world.env);
   if (stateDir === undefined) return "no home directory is known";

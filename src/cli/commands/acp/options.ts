@@ -3,7 +3,7 @@ import { defined } from "../../../base/json/defined.js";
 import { LIMITS } from "../../../base/limits.js";
 import type { World } from "../../../base/ports/world.js";
 import { setProviderKey, tenonPaths } from "../../../config/index.js";
-import { checkGatewayUrl } from "../../../translator/index.js";
+import { checkGatewayUrls } from "../../../translator/index.js";
 import { misused, type Run, refused, type Values } from "../../command.js";
 import { type CommandContext, type GatewayChoice, optionPath, print, useAgentDirectory } from "../../context.js";
 import { visibleLine } from "../../terminal/text.js";
@@ -51,7 +51,7 @@ function gatewayChoice(given: GatewayWords, world: World): GatewayChoice | undef
     return {};
   }
   const path = tokenFile === undefined ? undefined : optionPath("--token-file", tokenFile, { world });
-  return { url: checkGatewayUrl(url, { isInsecure: insecure }), ...defined({ tokenFile: path }) };
+  return { urls: checkGatewayUrls(url, { isInsecure: insecure }), ...defined({ tokenFile: path }) };
 }
 
 /** Editors offer this as a log-in; they take exit code 0 for success. */

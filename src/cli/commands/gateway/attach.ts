@@ -6,7 +6,7 @@ import { isJsonObject, type JsonObject } from "../../../base/json/json.js";
 import { messageOf } from "../../../base/message.js";
 import { WebSocketRefusal } from "../../../base/ports/web-socket.js";
 import type { World } from "../../../base/ports/world.js";
-import { checkGatewayUrl, Translator, type TranslatorOptions } from "../../../translator/index.js";
+import { checkGatewayUrls, Translator, type TranslatorOptions } from "../../../translator/index.js";
 import { nodeWorld } from "../../../world/index.js";
 import { runChat } from "../../chat/chat.js";
 import type { ListedSession } from "../../chat/session.js";
@@ -64,7 +64,7 @@ function choiceOf({ gateway, insecure = false, "token-file": tokenFile }: Attach
     return {};
   }
   const path = tokenFile === undefined ? undefined : optionPath("--token-file", tokenFile, { world });
-  return { url: checkGatewayUrl(gateway, { isInsecure: insecure }), ...defined({ tokenFile: path }) };
+  return { urls: checkGatewayUrls(gateway, { isInsecure: insecure }), ...defined({ tokenFile: path }) };
 }
 
 /** Of this directory, else of all. */
