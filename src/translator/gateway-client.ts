@@ -173,7 +173,7 @@ export class GatewayClient {
       { client, ...defined({ env: environment && env }) },
     );
     const outcome = await connection.ask(this.nextId(), "initialize", sent, signal);
-    if (outcome.error) this.#identity = {}; // it may have been what was wrong
+    if (outcome.error && !isAway(outcome.error)) this.#identity = {}; // it may have been what was wrong
     const answer = resultOf(outcome);
     if (!isJsonObject(answer)) throw new Error("the gateway's answer to initialize is no object");
     const { client: identity, ...ours } = tenonMeta(answer);
@@ -229,6 +229,11 @@ export class GatewayClient {
       this.#events.onAway(this.#lastProblem);
     });
   }
+}
+
+/** Nothing is wrong with what was sent: this node of the gateway serves nobody now. */
+function isAway({ data }: NonNullable<Outcome["error"]>): boolean {
+  return isJsonObject(data) && data["code"] === "store.unavailable";
 }
 
 function resultOf({ result, error }: Outcome): JsonValue {

@@ -64,6 +64,8 @@ export interface GatewayServerOptions {
   readonly figures?: () => GatewayFigures;
   /** Why new work is not to be sent here, for `/readyz`. */
   readonly notReady?: () => string | undefined;
+  /** False: clients are to connect elsewhere, or later. */
+  readonly takesClients?: () => boolean;
 }
 
 export interface Gateway extends AsyncDisposable {
@@ -229,8 +231,12 @@ class GatewayServer implements Gateway {
     if (isRefusal(principal)) return refuse(response, principal);
     if (path === "/metrics") return this.#answerOpen(path, response);
     const isNew = request.method === "POST" && request.headers["acp-connection-id"] === undefined;
-    if (isNew && this.#isDraining) return refuse(response, this.#guard.refuse("closing", addressOf(request)));
+    if (isNew && !this.#takesClients()) return refuse(response, this.#guard.refuse("closing", addressOf(request)));
     handled(this.#http.handle(request, response, principal), this.#world.log, "request over HTTP");
+  }
+
+  #takesClients(): boolean {
+    return !this.#isDraining && this.#options.takesClients?.() !== false;
   }
 
   #answerOpen(path: string, response: ServerResponse): void {
@@ -255,7 +261,7 @@ class GatewayServer implements Gateway {
     const principal = this.#guard.admit(request, entrance, cookie);
     if (isRefusal(principal)) return refuseUpgrade(socket, principal);
     if (pathOf(request) !== "/acp") return refuseUpgrade(socket, this.#guard.refuse("unknown_path", remote));
-    if (this.#isDraining) return refuseUpgrade(socket, this.#guard.refuse("closing", remote));
+    if (!this.#takesClients()) return refuseUpgrade(socket, this.#guard.refuse("closing", remote));
     if (!this.#hasRoom(principal)) return refuseUpgrade(socket, this.#guard.refuse("too_many_connections", remote));
     this.#webSockets.handleUpgrade(request, socket, head, (web) => this.#accept(web, socket, { principal, remote }));
   }

@@ -158,7 +158,9 @@ export class SharedSessions implements AsyncDisposable {
     return found?.closing ? undefined : found;
   }
 
+  /** Throws `store.unavailable` at once where it would only be waited for. */
   store(account: string): SessionStore {
+    this.assertUsable();
     return this.#account(account).store;
   }
 
