@@ -209,6 +209,8 @@ export class Town implements AsyncDisposable {
   readonly #clients: TownClient[] = [];
   readonly #make: MakeStore;
   readonly #model: Model;
+  /** The files of the page, where it is built. */
+  pageFolder = "";
 
   constructor(make?: MakeStore, model: Model = caller) {
     this.#make = make ?? ((id, roots) => this.#onBus(id, roots));
@@ -233,7 +235,7 @@ export class Town implements AsyncDisposable {
     const { nodes } = store;
     if (!nodes) throw new Error("a store of several nodes");
     const gateway = await Gateway.start({
-      ...{ world, stateDir, store, roots, host: `host of ${id}`, onStop: () => {} },
+      ...{ world, stateDir, store, roots, pageFolder: this.pageFolder, host: `host of ${id}`, onStop: () => {} },
       listen: [
         { kind: "socket", path: socket },
         { kind: "tcp", host: "127.0.0.1", port: 0 },

@@ -155,4 +155,8 @@ export const NODE_REQUIREMENTS = [
     id: "G778",
     text: "a client with several addresses tries the next one when one does not answer or drains, and goes on there without a gap, a repeat or a second prompt",
   },
+  {
+    id: "G779",
+    text: "the page of one node shows all nodes and their leases, and has the questions of all nodes among its approvals",
+  },
 ] as const;

@@ -4,9 +4,10 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { expect } from "vitest";
 import type { ToolScript } from "../../src/testing/index.js";
+import { Town } from "../node-town.js";
 import { ON_FILES_ONLY } from "../test-store.js";
 import { cleanEnv, startTenon } from "./agent.js";
-import { DESK, PageStage, PHONE, picture } from "./page/stage.js";
+import { DESK, launch, PageStage, PHONE, picture } from "./page/stage.js";
 import { agentNode, TENON } from "./peers.js";
 import { runCommand } from "./run-command.js";
 import { scenario } from "./scenario.js";
@@ -297,6 +298,44 @@ scenario(
     expect(good.map(({ name }: { name: string }) => name)).not.toContain("reader");
   },
   { ...NEEDS, ...ON_FILES_ONLY },
+);
+
+scenario(
+  ["G779"],
+  "the page of one node shows all nodes and their leases, and answers a question of a session at another",
+  async () => {
+    await using town = new Town();
+    town.pageFolder = join(TENON, "../../page");
+    await town.start("south");
+    await town.start("north");
+    const owner = await town.client("south", "owner");
+    const sessionId = await owner.create();
+    const sum = { name: "sum", description: "Adds", inputSchema: { type: "object" } };
+    await owner.ask("_tenon/session/set_tools", { sessionId, key: "calc", tools: [sum] });
+    owner.answers("_tenon/tool/call", () => ({ content: [{ type: "text", text: "the sum is 5" }] }));
+    const admin = await town.client("north", "admin");
+    const { url } = await admin.ask("_tenon/gateway/page", { name: "phone", scopes: ["read", "approve", "admin"] });
+    const browser = await launch();
+    try {
+      const page = await browser.newPage({ viewport: PHONE });
+      await page.goto(String(url));
+      await page.getByRole("navigation", { name: "Views" }).waitFor();
+      const prompting = owner.prompt(sessionId, "call mcp__calc__sum {}");
+      await page.getByRole("link", { name: /Approvals/u }).click();
+      await page.getByRole("button", { name: "Allow once" }).click();
+      expect(JSON.stringify(await prompting)).toContain("the sum is 5");
+      await page.getByRole("link", { name: "Gateway" }).click();
+      await page.getByText("name of south").waitFor();
+      const rows = await page.locator(".row", { hasText: "name of" }).allTextContents();
+      expect(rows.map((row) => row.replaceAll(/\d\.\d s/gu, "2.0 s"))).toEqual([
+        "name of southTenon 1 · 1 sessionslease 2.0 s",
+        "name of northTenon 1 · 0 sessionsthis onelease 2.0 s",
+      ]);
+    } finally {
+      await browser.close();
+    }
+  },
+  NEEDS,
 );
 
 scenario(

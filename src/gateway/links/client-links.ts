@@ -356,6 +356,8 @@ export class ClientLinks {
     this.#count += 1;
     const given = FIRST_ID + this.#count;
     this.#asked.set(given, { link, id, ...defined({ session }) });
+    const [oldest] = this.#asked.keys();
+    if (this.#asked.size > GATEWAY_LIMITS.links.waiting.messages && oldest !== undefined) this.#asked.delete(oldest);
     const { requestId: named } = params;
     const requestId = method === MCP_MESSAGE && typeof named === "string" ? `${link.number}/${named}` : undefined;
     this.#deliver({ ...message, id: given, params: { ...params, ...defined({ requestId }) } }, session, after);

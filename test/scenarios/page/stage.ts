@@ -174,7 +174,7 @@ async function startGateway(
   }
 }
 
-async function launch(): Promise<Browser> {
+export async function launch(): Promise<Browser> {
   const path = (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, "chromium"));
   const executablePath = path.find((file) => existsSync(file)) ?? "chromium";
   // Without a sandbox of its own: tests run as root, which Chromium refuses otherwise. Only pages of this test are opened.
