@@ -70,7 +70,7 @@ export async function startTenon(
     readonly words?: readonly string[];
   } = {},
 ): Promise<AcpClient> {
-  if (isOnPostgres && options.words?.includes("--gateway")) await startNode(home.path, options.env);
+  if (options.words?.at(-1) === "--gateway") await startNode(home.path, options.env); // not of an address
   const args = [...(options.nodeArgs ?? []), TENON, "acp", ...(options.words ?? [])];
   const command = { command: agentNode(), args, env: cleanEnv(home.path, options.env), cwd: home.path };
   return startAgent(command, { validate: await bothSchemas(), ...options });
