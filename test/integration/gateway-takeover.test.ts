@@ -279,6 +279,43 @@ scenario(
 );
 
 scenario(
+  ["G806"],
+  "a drain lets calls that were sent end for a moment, and begins none; servers of a client are back when it resumes elsewhere",
+  async () => {
+    await using stage = await Stage.open();
+    const { town } = stage;
+    await using server = await scriptedHttpServer({ tools: [{ name: "deploy", reply: { kind: "held" } }] });
+    const mcpServers = [{ type: "http", name: "tools", url: server.url, headers: [] }];
+    const one = await town.start("one");
+    await town.start("two");
+    const near = await town.client("one", "near");
+    near.answers("session/request_permission", () => ({ outcome: { outcome: "selected", optionId: "once" } }));
+    const [short, long] = [await near.create({}, mcpServers), await near.create({}, mcpServers)];
+    begin(near, short, "call mcp__tools__deploy");
+    const ends = await server.awaitCall("deploy");
+    begin(near, long, "call mcp__tools__deploy");
+    await server.awaitCall("deploy");
+    const drained = one.gateway.drain(30_000);
+    await until(async () => (await one.nodes.list()).some(({ isDraining }) => isDraining));
+    ends.respondWith("deployed");
+    expect(await stage.record(short, "outcome")).toMatchObject({ outcome: { kind: "done" } });
+    const ofShort = await stage.record(short, "end").then(() => stage.kinds(short));
+    expect(ofShort.indexOf("outcome")).toBeLessThan(ofShort.indexOf("drained"));
+    expect(await stage.record(long, "outcome")).toMatchObject({ outcome: { kind: "unknown" } });
+    const ofLong = await stage.kinds(long);
+    expect(ofLong.indexOf("drained")).toBeLessThan(ofLong.indexOf("outcome"));
+    await drained;
+    expect(server.requests.filter(({ message }) => message?.["method"] === "tools/call")).toHaveLength(2);
+    const far = await town.client("two", "far");
+    await far.ask("session/resume", { sessionId: long, cwd: town.project.path, mcpServers });
+    await until(async () =>
+      JSON.stringify(await far.ask("_tenon/mcp/status", { sessionId: long })).includes('"ready"'),
+    );
+  },
+  needs,
+);
+
+scenario(
   ["G800", "G801"],
   "a turn whose owners were gone three times in a row ends; what a superseded owner appends is refused",
   async () => {

@@ -113,6 +113,10 @@ export const NODE_REQUIREMENTS = [
     id: "G805",
     text: "a node that was frozen for longer than its lease makes no call and writes no record of the sessions it had, and is ready again by itself",
   },
+  {
+    id: "G806",
+    text: "a node that drains begins no call; those that were sent may end for 2 seconds, and are unknown to the next owner otherwise; servers of a client are back when it resumes",
+  },
   // G820 to G839: several nodes under faults, and how they are run.
   {
     id: "G820",
