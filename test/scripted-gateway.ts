@@ -96,7 +96,8 @@ export class ScriptedGateway {
   /** Ids of prompts that were run, in order: each belongs here once. */
   readonly ran: string[] = [];
   /** Errors for the next requests of a method. */
-  readonly failures: Map<string, { readonly code: number; readonly message: string }[]> = new Map();
+  readonly failures: Map<string, { readonly code: number; readonly message: string; readonly data?: object }[]> =
+    new Map();
   isDown = false;
   /** Of every session, in the answer that opens one. */
   mode = "ask";

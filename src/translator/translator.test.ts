@@ -103,6 +103,24 @@ test("a load that breaks goes on where it was, with the person's own words", asy
   );
 });
 
+test("a node of the gateway that serves nobody now costs a client nothing of its identity; any other refusal may be about it", async () => {
+  const { translator, gateway, newSession, world } = stage();
+  translator.run();
+  await newSession();
+  const again = async (data: object) => {
+    gateway.failures.set("initialize", [{ code: -32603, message: "not now", data }]);
+    gateway.received.length = 0;
+    gateway.cutAll();
+    await world.advance(10_000);
+    return gateway.received.flatMap(({ method, params }) => {
+      return method === "initialize" ? [params._meta.tenon.client?.id] : [];
+    });
+  };
+  expect(await again({ code: "store.unavailable" })).toEqual(["client-1", "client-1"]);
+  expect(await again({ code: "internal" })).toEqual(["client-1", undefined]);
+  await translator.close();
+});
+
 test("what was declared is declared again when the session is resumed, with the same identity", async () => {
   const { translator, gateway, newSession, world, ask, answerTo } = stage();
   translator.run();
