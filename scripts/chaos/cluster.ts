@@ -1,7 +1,7 @@
 // The nodes of the chaos run: processes of the built product on one database, and what is done to them.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, openSync, writeFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ROOT } from "../lib/run.js";
@@ -10,6 +10,8 @@ import type { Network, NodePlace } from "./network.js";
 export const TENON: string = join(ROOT, "dist/cli/main.js");
 const READY_WITHIN_MS = 30_000;
 const POLL_MS = 25;
+/** What `tenon gateway run` ends with when it cannot use its database. */
+const UNUSABLE_STORE = 3;
 const ANSWER_WITHIN_MS = 2_000;
 
 export interface ClusterOptions {
@@ -67,39 +69,38 @@ export class ClusterNode {
     };
   }
 
+  /** As a service manager does it: one that ends because the database is away is started again. */
   async start(): Promise<void> {
+    const until = performance.now() + READY_WITHIN_MS;
+    let running = this.#spawn();
+    while (!(await this.isReady())) {
+      if (performance.now() > until) throw new Error(`${this.name} is not ready after ${READY_WITHIN_MS} ms`);
+      await sleep(POLL_MS);
+      if (running.exitCode === UNUSABLE_STORE) running = this.#spawn();
+      else if (running.exitCode !== null)
+        throw new Error(`${this.name} ended with ${running.exitCode}: ${this.logFile}`);
+    }
+    this.ailment = undefined;
+  }
+
+  #spawn(): ChildProcess {
     const { projects, store } = this.#options;
     const { address, port } = this.place;
     const words = [
-      "gateway",
-      "run",
-      ...["--store", store, "--node", this.name],
-      "--listen",
-      `${address}:${port}`,
-      "--insecure-http",
-      "--root",
-      projects,
+      ...["gateway", "run", "--store", store, "--node", this.name, "--root", projects],
+      ...["--listen", `${address}:${port}`, "--insecure-http"],
     ];
-    const [program, ...args] = this.place.command(process.execPath, ["--trace-deprecation", TENON, ...words]);
+    const [program, ...args] = this.place.command(process.execPath, [TENON, ...words]);
     const log = openSync(this.logFile, "a");
     const child = spawn(program, args, { env: this.environment, cwd: this.home, stdio: ["ignore", log, log] });
+    closeSync(log);
     this.#child = child;
     const kill = () => child.kill("SIGKILL");
     process.once("exit", kill);
     child.once("exit", () => process.off("exit", kill));
+    child.once("error", () => {}); // told by its exit code, which it never gets
     [this.#refusedBefore, this.#refused] = [this.refusedAppends, 0];
-    const ended = new AbortController();
-    child.once("exit", (code, signal) =>
-      ended.abort(new Error(`${this.name} ended with ${code ?? signal}: ${this.logFile}`)),
-    );
-    child.once("error", (error) => ended.abort(error));
-    const until = performance.now() + READY_WITHIN_MS;
-    while (!(await this.isReady())) {
-      ended.signal.throwIfAborted();
-      if (performance.now() > until) throw new Error(`${this.name} is not ready after ${READY_WITHIN_MS} ms`);
-      await sleep(POLL_MS);
-    }
-    this.ailment = undefined;
+    return child;
   }
 
   async isReady(): Promise<boolean> {
