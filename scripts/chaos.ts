@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Client } from "pg";
+import { APPEND } from "../src/postgres/append-queue.js";
 import { lacksPostgres, type Postgres, startPostgres } from "../test/postgres.js";
 import { ClusterNode, type ClusterOptions, TENON } from "./chaos/cluster.js";
 import { Faults } from "./chaos/faults.js";
@@ -27,8 +28,8 @@ const CI = { seconds: 30, sessions: 60, callMs: [100, 500] } as const;
 const SESSIONS_PER_TOKEN = 10;
 const OPENED_AT_ONCE = 10;
 const ENDED_WITHIN_MS = 90_000;
-/** A node that is killed takes its figures with it. */
-const LOOK_MS = 500;
+/** Not all people begin in the same second. */
+const STAGGER_MS = 6_000;
 
 interface Options {
   readonly seconds: number;
@@ -188,28 +189,29 @@ class Chaos {
     }
     this.log(`${sessions.length} sessions are open, each with 2 followers`);
     let isOver = false;
-    const running = sessions.map((session) => session.run(() => !isOver));
+    const running = sessions.map(async (session, index) => {
+      await sleep((index / sessions.length) * STAGGER_MS);
+      await session.run(() => !isOver);
+    });
+    await sleep(STAGGER_MS);
     const faults = new Faults({
       ...{ nodes, network: this.#network, postgres, databasePort: DATABASE_PORT, random: seeded(this.#options.seed) },
       held: (node) => heldBy(postgres, node),
+      appendLate: (held) => appendLate(postgres, held),
       log: (words) => this.log(words),
     });
-    const counting = setInterval(() => {
-      for (const node of nodes) node.countRefused(tokens[0] ?? "").catch(() => undefined);
-    }, LOOK_MS);
     await faults.run(this.#options.seconds * 1_000);
     isOver = true;
     this.log("no more faults, and no more turns; those that run may end");
     const isDone = Promise.all(running).then(() => true);
     await Promise.race([isDone, sleep(ENDED_WITHIN_MS, false, { ref: false })]);
     await this.#settled(sessions);
-    clearInterval(counting);
     const { calls, odd } = await surroundings.writtenDown();
     const logs = await logsOf(postgres);
     const loaded = await this.#load(sessions, projects, addressesOf);
-    const { killed, drained } = faults;
-    const refusedAppends = nodes.reduce((sum, node) => sum + node.refusedAppends, 0);
-    const rows = judge({ sessions, logs, loaded, calls, killed, drained, refusedAppends, leaseMs: LEASE_MS });
+    const { killed, drained, late } = faults;
+    const appends = { lateAppends: late.refused + late.taken, takenAppends: late.taken };
+    const rows = judge({ sessions, logs, loaded, calls, killed, drained, ...appends, leaseMs: LEASE_MS });
     this.#keep(rows, logs, { sessions, calls });
     await Promise.all(sessions.map((session) => session.close()));
     const counted = Object.entries(faults.counts).map(([kind, count]) => `${count} ${kind}`);
@@ -284,10 +286,29 @@ function row(what: string, problems: readonly string[]): Row {
 
 async function heldBy(postgres: Postgres, { name }: ClusterNode): Promise<readonly Held[]> {
   const rows = await postgres.query(
-    `select s.id, s.epoch from tenon_session s join tenon_node n on n.id = s.owner
+    `select s.key, s.id, s.owner, s.epoch from tenon_session s join tenon_node n on n.id = s.owner
      where n.name = '${name}' and s.state in ('running', 'waiting')`,
   );
-  return rows.map(({ id, epoch }) => ({ session: String(id), epoch: Number(epoch), atMs: 0 }));
+  return rows.map(({ key, id, owner, epoch }) => ({
+    ...{ session: String(id), key: Number(key), owner: String(owner), epoch: Number(epoch), atMs: 0 },
+  }));
+}
+
+/** The product's own statement, with the number that comes next. */
+async function appendLate({ url }: Postgres, { key, owner, epoch }: Held): Promise<"refused" | "taken" | undefined> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows } = await client.query("select epoch, last_seq from tenon_session where key = $1", [key]);
+    if (!(Number(rows[0]?.epoch) > epoch)) return undefined;
+    const seq = Number(rows[0]?.last_seq) + 1;
+    const change = [[key], [epoch], [seq], [seq], ["running"], ["{}"], [null], [false], [false]];
+    const line = JSON.stringify({ seq, t: Date.now(), kind: "text", text: "of an owner that is gone" });
+    const found = await client.query(APPEND, [owner, ...change, [key], [seq], ["text"], [line]]);
+    return found.rows.length === 0 ? "refused" : "taken";
+  } finally {
+    await client.end();
+  }
 }
 
 async function logsOf({ url }: Postgres): Promise<ReadonlyMap<string, readonly LoggedRecord[]>> {

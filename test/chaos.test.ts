@@ -11,6 +11,7 @@ const TURN: readonly JsonObject[] = [
   DONE,
   { kind: "end", turn: 1, stopReason: "end_turn" },
 ];
+const HELD = { session: "a", key: 1, owner: "one", epoch: 1 };
 const SHOWN = ["2 {}", "3 {}"];
 
 /** A record each second; the second epoch begins with the third. */
@@ -33,9 +34,10 @@ function evidence(changes: Partial<Evidence> & { readonly session?: object } = {
     logs: new Map([["a", log(TURN)]]),
     loaded: new Map([["a", SHOWN]]),
     calls: ["s0.t1.0"],
-    killed: [{ session: "a", epoch: 1, atMs: 0 }],
-    drained: [{ session: "a", epoch: 1, atMs: 1_500 }],
-    refusedAppends: 1,
+    killed: [{ ...HELD, atMs: 0 }],
+    drained: [{ ...HELD, atMs: 1_500 }],
+    lateAppends: 1,
+    takenAppends: 0,
     leaseMs: 3_000,
     ...rest,
   };
@@ -79,13 +81,10 @@ test.each<[string, Parameters<typeof evidence>[0], string]>([
     { session: { failures: ["turn 1: odd"] } },
     "prompts answered by another error",
   ],
-  ["no append was refused", { refusedAppends: 0 }, "appends of superseded owners, refused"],
+  ["no late append was sent", { lateAppends: 0 }, "appends of superseded owners that were taken, of those sent"],
+  ["a late append was taken", { takenAppends: 1 }, "appends of superseded owners that were taken, of those sent"],
   ["a takeover took long", { leaseMs: 900 }, "takeover after SIGKILL, p99, in leases"],
-  [
-    "a drain took long",
-    { drained: [{ session: "a", epoch: 1, atMs: 500 }] },
-    "hand-over by drain, p99, ms from the signal",
-  ],
+  ["a drain took long", { drained: [{ ...HELD, atMs: 500 }] }, "hand-over by drain, p99, ms from the signal"],
 ])("%s: the run fails", (_, changes, row) => {
   expect(failing(evidence(changes))).toContain(row);
 });

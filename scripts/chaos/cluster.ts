@@ -35,8 +35,6 @@ export class ClusterNode {
   readonly home: string;
   readonly #options: ClusterOptions;
   #child: ChildProcess | undefined;
-  #refused = 0;
-  #refusedBefore = 0;
   /** Undefined: nothing is wrong with it. */
   ailment: string | undefined = "not started";
 
@@ -99,7 +97,6 @@ export class ClusterNode {
     process.once("exit", kill);
     child.once("exit", () => process.off("exit", kill));
     child.once("error", () => {}); // told by its exit code, which it never gets
-    [this.#refusedBefore, this.#refused] = [this.refusedAppends, 0];
     return child;
   }
 
@@ -107,24 +104,13 @@ export class ClusterNode {
     return (await this.#get("/readyz")) !== undefined;
   }
 
-  /** Appends of all its processes that were refused, as far as they were asked in time. */
-  get refusedAppends(): number {
-    return this.#refusedBefore + this.#refused;
-  }
-
-  async countRefused(token: string): Promise<void> {
-    const [, count] = /^tenon_refused_appends_total (\d+)$/mu.exec((await this.#get("/metrics", token)) ?? "") ?? [];
-    if (count !== undefined) this.#refused = Number(count);
-  }
-
   /** Undefined: no answer, or none that says yes. */
-  async #get(path: string, token = ""): Promise<string | undefined> {
+  async #get(path: string): Promise<string | undefined> {
     const { address, port } = this.place;
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(), ANSWER_WITHIN_MS);
     try {
-      const headers: Record<string, string> = token === "" ? {} : { authorization: `Bearer ${token}` };
-      const answer = await fetch(`http://${address}:${port}${path}`, { signal: late.signal, headers });
+      const answer = await fetch(`http://${address}:${port}${path}`, { signal: late.signal });
       const text = await answer.text();
       return answer.status === 200 ? text : undefined;
     } catch {

@@ -20,6 +20,8 @@ export interface FaultsOptions {
   readonly random: () => number;
   /** The sessions with an open turn that this node has now. */
   readonly held: (node: ClusterNode) => Promise<readonly Held[]>;
+  /** Appends in the name of an owner that is gone; undefined where nobody has the session since. */
+  readonly appendLate: (held: Held) => Promise<"refused" | "taken" | undefined>;
   readonly log: (words: string) => void;
 }
 
@@ -29,6 +31,7 @@ export class Faults {
   readonly counts: Record<Kind | "database", number> = { kill: 0, freeze: 0, partition: 0, drain: 0, database: 0 };
   readonly killed: Held[] = [];
   readonly drained: Held[] = [];
+  readonly late: { refused: number; taken: number } = { refused: 0, taken: 0 };
   readonly problems: string[] = [];
 
   constructor(options: FaultsOptions) {
@@ -59,6 +62,15 @@ export class Faults {
     await Promise.all(this.#running);
   }
 
+  /** As an owner that was frozen on its way to the database would: one that wakes up by itself gives its lease up first. */
+  async #haunt(held: readonly Held[]): Promise<void> {
+    await sleep(LATE_MS);
+    for (const one of held) {
+      const answer = await this.#options.appendLate(one);
+      if (answer !== undefined) this.late[answer] += 1;
+    }
+  }
+
   #possible(): Kind[] {
     return KINDS.filter((kind) => kind !== "partition" || this.#options.network.cut !== undefined);
   }
@@ -72,7 +84,7 @@ export class Faults {
         this.problems.push(`${kind} ${node.name}: ${error instanceof Error ? error.message : String(error)}`);
       })
       .then(() => {
-        node.ailment = undefined;
+        if (node.ailment === kind) node.ailment = undefined;
         this.#running.delete(work);
       });
     this.#running.add(work);
@@ -86,9 +98,12 @@ export class Faults {
         const atMs = Date.now();
         const isNew = (one: Held) =>
           !this.killed.some(({ session, epoch }) => session === one.session && epoch === one.epoch);
-        this.killed.push(...(await held(node)).filter(isNew).map((one) => ({ ...one, atMs })));
+        const own = (await held(node)).filter(isNew).map((one) => ({ ...one, atMs }));
+        this.killed.push(...own);
         await node.ended();
-        return await node.start();
+        await node.start();
+        node.ailment = undefined;
+        return await this.#haunt(own);
       }
       case "freeze":
         node.signal("SIGSTOP");
@@ -113,6 +128,8 @@ export class Faults {
   }
 }
 
+/** The killed owner is played here: it would go on where it was, and has the right numbers. */
+const LATE_MS = 6_000;
 const READY_WITHIN_MS = 20_000;
 const POLL_MS = 50;
 

@@ -15,6 +15,9 @@ export interface LoggedRecord {
 /** A session that a node had when something was done to it. */
 export interface Held {
   readonly session: string;
+  /** Its key in the database, and the id of the node that had it. */
+  readonly key: number;
+  readonly owner: string;
   readonly epoch: number;
   /** Milliseconds since the epoch. */
   readonly atMs: number;
@@ -39,7 +42,9 @@ export interface Evidence {
   readonly calls: readonly string[];
   readonly killed: readonly Held[];
   readonly drained: readonly Held[];
-  readonly refusedAppends: number;
+  /** Appends in the name of owners that were superseded, and those of them that the database took. */
+  readonly lateAppends: number;
+  readonly takenAppends: number;
   readonly leaseMs: number;
 }
 
@@ -69,7 +74,7 @@ export function readRecord({
 type Found = ReadonlyMap<string, readonly string[]>;
 
 export function judge(evidence: Evidence): readonly Row[] {
-  const { sessions, logs, loaded, calls, refusedAppends, leaseMs } = evidence;
+  const { sessions, logs, loaded, calls, lateAppends, takenAppends, leaseMs } = evidence;
   const logOf = (session: JudgedSession) => logs.get(session.id) ?? [];
   const perSession = (check: (session: JudgedSession) => readonly string[]): Found =>
     new Map(sessions.map((session) => [session.id, check(session)] as const).filter(([, found]) => found.length > 0));
@@ -111,8 +116,12 @@ export function judge(evidence: Evidence): readonly Row[] {
       perSession(({ failures }) => failures.filter((one) => !one.includes("session.gave_up"))),
       { of: turns },
     ),
-    row("appends of superseded owners, refused", {
-      ...{ wanted: "some", seen: String(refusedAppends), isKept: refusedAppends > 0 },
+    row("appends of superseded owners that were taken, of those sent", {
+      ...{
+        wanted: "0 of some",
+        seen: `${takenAppends} of ${lateAppends}`,
+        isKept: takenAppends === 0 && lateAppends > 0,
+      },
     }),
     atMost("takeover after SIGKILL, p50, in leases", 1.3, { of: takeovers.map(({ ms }) => ms / leaseMs), share: 0.5 }),
     atMost("takeover after SIGKILL, p99, in leases", 2, { of: takeovers.map(({ ms }) => ms / leaseMs), share: 0.99 }),

@@ -39,7 +39,7 @@ interface Part {
  * owner that was superseded writes nothing, and nothing is written twice. `updated_at` has an index: while a turn streams it is
  * changed once a second.
  */
-const APPEND = `with batch as (
+export const APPEND: string = `with batch as (
   select * from unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::boolean[], $10::boolean[])
     as b(key, epoch, first_seq, last_seq, state, unfinished, title, has_progress, keeps_time)),
 held as (
