@@ -7,7 +7,8 @@ import type { JsonObject } from "../../src/base/json/json.js";
 import { GATEWAY_LIMITS } from "../../src/gateway/index.js";
 import { nodeWorld } from "../../src/index.js";
 import { openPostgresStore } from "../../src/postgres/index.js";
-import { checkGatewayUrls, remoteLink, Translator } from "../../src/translator/index.js";
+import { scriptedServer } from "../../src/testing/index.js";
+import { checkGatewayUrls, ownServers, remoteLink, Translator } from "../../src/translator/index.js";
 import { openWebSocket } from "../../src/world/index.js";
 import { numbered, numbers, Town } from "../node-town.js";
 import { type Frame, WireClient } from "../scenarios/gateway/wire-client.js";
@@ -495,7 +496,7 @@ scenario(
     await using town = await inDatabase();
     const [first, second] = [await town.start("a"), await town.start("b")];
     const admin = await town.client("b", "admin");
-    const scopes = ["read", "prompt", "approve"];
+    const scopes = ["read", "prompt", "approve", "tools"];
     const { token } = await admin.ask("_tenon/gateway/tokens", { action: "create", name: "laptop", scopes });
     const world = nodeWorld({ log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} } });
     for (const { url } of [first, second]) {
@@ -508,8 +509,16 @@ scenario(
       ...{ world, gatewayName: "of the test", isLocal: false },
       initialize: { protocolVersion: 1, clientCapabilities: {} },
       open: remoteLink({ urls, token: String(token) }, { world, openWebSocket }),
+      ownServers: ownServers(world),
       notice: (_level, text) => [{ sessionUpdate: "notice", text }],
-      send: (message) => void received.push(JSON.parse(JSON.stringify(message))),
+      send: (message) => {
+        const frame: Frame = JSON.parse(JSON.stringify(message));
+        received.push(frame);
+        if (frame.method !== "session/request_permission") return undefined;
+        const outcome = { outcome: "selected", optionId: "once" };
+        translator.hear({ jsonrpc: "2.0", id: Number(frame.id), result: { outcome } });
+        return undefined;
+      },
     });
     translator.run();
     let count = 0;
@@ -526,9 +535,32 @@ scenario(
         { timeout: 15_000 },
       );
     };
-    const { result } = await ask("session/new", { cwd: town.project.path, mcpServers: [] });
+    // A server of the editor, in a session of its node and in one of the other: each call and its progress finds its own.
+    const steps = [
+      { do: "progress", progress: 1, total: 3, message: "one" },
+      { do: "delay", ms: 50 },
+    ] as const;
+    const { command, args, env } = scriptedServer({
+      tools: [{ name: "steps", steps, reply: { kind: "text", text: "done" } }],
+    });
+    const variables = Object.entries(env ?? {}).map(([name, value]) => ({ name, value }));
+    const place = { cwd: town.project.path, mcpServers: [{ name: "s", command, args: [...args], env: variables }] };
+    const other = await admin.create();
+    expect((await ask("session/load", { sessionId: other, ...place })).error).toBeUndefined();
+    const { result } = await ask("session/new", place);
     const sessionId = String(result?.["sessionId"]);
-    const prompt = (text: string) => ({ sessionId, prompt: [{ type: "text", text }] });
+    const prompt = (text: string, id = sessionId) => ({ sessionId: id, prompt: [{ type: "text", text }] });
+    const isReady = async (id: string) => {
+      const status = await ask("_tenon/mcp/status", { sessionId: id });
+      expect(status.result).toMatchObject({ servers: [{ name: "s", state: "ready" }] });
+    };
+    for (const id of [other, sessionId]) await vi.waitFor(async () => await isReady(id), { timeout: 15_000 });
+    await Promise.all([other, sessionId].map((id) => ask("session/prompt", prompt("call mcp__s__steps", id))));
+    for (const id of [other, sessionId]) {
+      const shown = textOf(received.filter(({ params }) => params?.["sessionId"] === id));
+      for (const words of ["1/3 one", "done"]) expect(shown).toContain(words);
+    }
+    expect((await ask("session/close", { sessionId: other })).error).toBeUndefined();
     expect((await ask("session/prompt", prompt("one two"))).result).toMatchObject({ stopReason: "end_turn" });
     const stopping = town.stop("a");
     expect((await ask("session/prompt", prompt("three four"))).result).toMatchObject({ stopReason: "end_turn" });
@@ -538,7 +570,7 @@ scenario(
     const reader = await town.client("b", "reader");
     const shown = await reader.load(sessionId);
     const said = shown.filter((frame) => textOf([frame]).includes("user_message_chunk"));
-    expect(said).toHaveLength(3);
+    expect(said).toHaveLength(4);
     const own = numbers(received, sessionId);
     const all = numbers(
       shown.filter((frame) => !said.includes(frame)),
