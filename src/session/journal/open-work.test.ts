@@ -1,3 +1,4 @@
+// What of a session is not over: its state, its open turn and what waits, from records alone.
 import { describe, expect, test } from "vitest";
 import type { JournalEntry } from "./entry.js";
 import { OpenWork } from "./open-work.js";
