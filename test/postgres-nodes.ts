@@ -27,6 +27,7 @@ export class FaultyWire implements AsyncDisposable {
   readonly #cuts: Cut[] = [];
   /** Appends wait for it at the database's side. */
   #held: Promise<void> | undefined;
+  #holdsAppends = false;
   cutCount = 0;
 
   private constructor(socketDir: string) {
@@ -54,9 +55,10 @@ export class FaultyWire implements AsyncDisposable {
     this.#cuts.length = 0;
   }
 
-  /** Answers to appends come only when the result is called. */
-  hold(): () => void {
+  /** Appends, or the answers to them, come only when the result is called. */
+  hold(what: "appends" | "answers"): () => void {
     let release = () => {};
+    this.#holdsAppends = what === "appends";
     this.#held = new Promise<void>((resolve) => (release = resolve));
     return () => {
       this.#held = undefined;
@@ -89,6 +91,10 @@ export class FaultyWire implements AsyncDisposable {
     }
     client.on("data", (chunk: Buffer) => {
       if (chunk.includes(APPEND)) {
+        if (this.#held && this.#holdsAppends) {
+          this.#held.then(() => server.write(chunk)).catch(end);
+          return;
+        }
         held = this.#held;
         const cut = this.#cuts.shift();
         if (cut) this.cutCount += 1;

@@ -1,16 +1,16 @@
 // Appends of all sessions of this node: one statement at a time, which writes what waits and names what is not ours any more.
-import { backoffDelayMs, sleep } from "../base/async/deadline.js";
+import { backoffDelayMs, orAborted, sleep } from "../base/async/deadline.js";
 import { Scope } from "../base/async/scope.js";
 import { messageOf, TenonError } from "../base/errors.js";
 import type { World } from "../base/ports/world.js";
 import { ONLY_COMMANDS } from "../session/index.js";
-import { type Connection, type Database, sqlState } from "./database.js";
+import { type Connection, type Database, type Row, type Statement, sqlState } from "./database.js";
 import type { Lease } from "./lease.js";
 import { POSTGRES_LIMITS } from "./limits.js";
 import { firstTitle, type OwnedRow, type RowChange, type WaitingAppend } from "./owned-row.js";
 
 export interface AppendQueueOptions {
-  readonly world: Pick<World, "log" | "after" | "soon" | "monotonicMs">;
+  readonly world: Pick<World, "log" | "after" | "soon" | "monotonicMs" | "deadline">;
   readonly database: Database;
   readonly lease: Lease;
   /** A session was released: others may have it. */
@@ -69,7 +69,11 @@ const REFUSED_VALUES = /^(?:21|22|23|54)/u;
 export class AppendQueue implements AsyncDisposable {
   readonly #options: AppendQueueOptions;
   readonly #scope: Scope;
-  readonly #connection: Connection;
+  #connection: Connection;
+  /** Those whose last statement may still come to the database. */
+  readonly #late = new Set<Connection>();
+  /** Aborts when the lease is lost: what was asked under it is not waited for. */
+  #leaseLost = new AbortController();
   readonly #open = new Set<OwnedRow>();
   /** Rows with something to do, those that wait longest first. */
   readonly #work = new Set<OwnedRow>();
@@ -84,7 +88,7 @@ export class AppendQueue implements AsyncDisposable {
     this.#options = options;
     const { world, database, lease } = options;
     this.#scope = new Scope(world.log);
-    this.#connection = this.#scope.own(database.connection());
+    this.#connection = database.connection();
     this.#scope.defer(lease.self.subscribe(() => this.#loseAll()));
   }
 
@@ -119,13 +123,15 @@ export class AppendQueue implements AsyncDisposable {
     this.#loseAll();
     this.#options.database.report("appends", undefined);
     await this.#scope.close();
+    for (const one of [this.#connection, ...this.#late]) one[Symbol.dispose]();
   }
 
   /** Its id is another one now, or it has none: sessions of the old one are others'. */
   #loseAll(): void {
     for (const row of [...this.#open]) row.supersede("this node was cut off from the database for too long");
     this.#unsettled = [];
-    this.#connection.reset(); // one that was cut off may be silent for long
+    this.#leaseLost.abort();
+    this.#leaseLost = new AbortController();
   }
 
   async #run(signal: AbortSignal): Promise<void> {
@@ -152,6 +158,44 @@ export class AppendQueue implements AsyncDisposable {
     }
   }
 
+  /**
+   * A connection that was cut off may be silent for long, and its statement may come to the database much later: it is left to that,
+   * and the next statement has another one.
+   */
+  async #ask<T extends Row>(
+    statement: Statement,
+    onLate: (rows: readonly T[]) => void = () => {},
+  ): Promise<readonly T[]> {
+    const { world, database } = this.#options;
+    const { answerMs, lateMs } = POSTGRES_LIMITS;
+    const connection = this.#connection;
+    const answer = connection.query<T>(statement, lateMs);
+    using deadline = world.deadline(answerMs, this.#leaseLost.signal);
+    try {
+      return await orAborted(answer, deadline.signal);
+    } catch (error) {
+      if (!deadline.signal.aborted) throw error;
+      this.#connection = database.connection();
+      this.#late.add(connection);
+      const end = () => {
+        this.#late.delete(connection);
+        connection[Symbol.dispose]();
+      };
+      if (!connection.isAsking) end(); // nothing is sent under a lease that is lost
+      answer.then(onLate).then(end, end);
+      throw new TenonError("store.unavailable", `PostgreSQL at ${database.shown} did not answer in time`);
+    }
+  }
+
+  /** What was sent under a lease that is lost: the database refuses it where another owner came first. */
+  #countLate(parts: readonly Part[], held: readonly { readonly key: number }[]): void {
+    for (const { row, key, lastSeq } of parts) {
+      if (!row.lost.aborted || held.some((one) => one.key === key)) continue;
+      this.figures.refused += 1;
+      this.#options.world.log.warn("append.refused", { session: row.id, epoch: row.epoch, lastSeq });
+    }
+  }
+
   #hasWork(): boolean {
     for (const row of this.#work) if (row.key !== undefined && (row.waiting.length > 0 || row.isLeaving)) return true;
     return false;
@@ -166,7 +210,7 @@ export class AppendQueue implements AsyncDisposable {
     this.#unsettled = parts;
     let held: ReadonlySet<number>;
     try {
-      const rows = await this.#connection.query<{ key: number }>(statementOf(self, parts), POSTGRES_LIMITS.answerMs);
+      const rows = await this.#ask<{ key: number }>(statementOf(self, parts), (late) => this.#countLate(parts, late));
       held = new Set(rows.map(({ key }) => key));
     } catch (error) {
       if (!REFUSED_VALUES.test(sqlState(error) ?? "")) throw error;
@@ -215,10 +259,7 @@ export class AppendQueue implements AsyncDisposable {
       const self = lease.self.value;
       const sentMs = world.monotonicMs();
       const values = [this.#unsettled.map(({ key }) => key)];
-      const found = await this.#connection.query<FoundRow>(
-        { text: LOOK, values, name: "look" },
-        POSTGRES_LIMITS.answerMs,
-      );
+      const found = await this.#ask<FoundRow>({ text: LOOK, values, name: "look" });
       if (!this.isSure()) return;
       if (world.monotonicMs() - sentMs > lease.leaseMs / 3) continue;
       const byKey = new Map(found.map((one) => [one.key, one]));
@@ -276,7 +317,7 @@ export class AppendQueue implements AsyncDisposable {
     const leaving = [...this.#work].filter((row) => row.isLeaving && row.key !== undefined);
     if (leaving.length === 0) return;
     const values = [this.#options.lease.self.value, leaving.map(({ key }) => key), leaving.map(({ epoch }) => epoch)];
-    await this.#connection.query({ text: RELEASE, values, name: "release" }, POSTGRES_LIMITS.answerMs);
+    await this.#ask({ text: RELEASE, values, name: "release" });
     for (const row of leaving) {
       row.left();
       this.#options.onReleased(row.id);

@@ -117,6 +117,7 @@ export class Connection implements Disposable {
   readonly #log: World["log"];
   readonly #heard: Heard | undefined;
   #client: pg.Client | undefined;
+  #isAsking = false;
   #isClosed = false;
 
   constructor(config: pg.ClientConfig, { shown, log, heard }: ConnectionOptions) {
@@ -133,16 +134,19 @@ export class Connection implements Disposable {
     try {
       const client = await this.#connected();
       const config = { text, values: [...values], query_timeout: timeoutMs };
+      this.#isAsking = true;
       return (await client.query<T>(name === undefined ? config : { ...config, name })).rows;
     } catch (error) {
       if (sqlState(error) === undefined) this.#drop(); // what it would answer next is the answer to another statement
       throw databaseError(error, this.#shown);
+    } finally {
+      this.#isAsking = false;
     }
   }
 
-  /** Nobody waits for its answer any more: the next statement goes over a new one. */
-  reset(): void {
-    this.#drop();
+  /** A statement is on its way to the database, or there. */
+  get isAsking(): boolean {
+    return this.#isAsking;
   }
 
   [Symbol.dispose](): void {

@@ -11,6 +11,8 @@ export const POSTGRES_LIMITS = {
   statementMs: 60_000,
   /** Without an answer by then a connection counts as broken; what an append did is looked for on another one. Most take milliseconds. */
   answerMs: 10_000,
+  /** An append without an answer is waited for so much longer, only to count whether it was refused: networks send again for as long. */
+  lateMs: 30_000,
   /** A node's lease unless another is given: it is renewed three times in this time, and given up after two thirds without. */
   leaseMs: 3_000,
   /** One statement of appends: more waits for the next. Above the second the answer takes longer than a person notices. */

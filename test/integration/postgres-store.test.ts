@@ -257,7 +257,7 @@ scenario(
     const [kept, taken] = [node.sessions.create(about("kept")), node.sessions.create(about("taken"))];
     await Promise.all([kept.settled, taken.settled]);
     const journals = [kept, taken].map(journalOf);
-    const answer = wire.hold();
+    const answer = wire.hold("answers");
     for (const journal of journals) journal.append(said("committed"));
     const written = journals.map((journal) => journal.durable());
     const isThere = () => postgres.get().query("select from tenon_record", url);
@@ -270,6 +270,37 @@ scenario(
     expect([kept.lost.aborted, taken.lost.aborted]).toEqual([false, true]);
     expect(node.nodes.figures()).toMatchObject({ refusedAppends: 1 });
     await kept.release();
+  },
+  needs,
+);
+
+scenario(
+  ["G738"],
+  "an append that comes to the database after its owner lost its lease, and another node has the session, is refused and counted",
+  async () => {
+    const url = await postgres.get().database();
+    await using wire = await FaultyWire.open(postgres.get());
+    await using old = await openNode("old", { url: wire.url(url) });
+    await using next = await openNode("next", { url });
+    const owned = old.sessions.create(about("s"));
+    await owned.settled;
+    const arrive = wire.hold("appends");
+    const journal = journalOf(owned);
+    journal.append(said("of the old one"));
+    const written = journal.durable();
+    await postgres.get().query("update tenon_node set expires_at = now() where name = 'old'", url);
+    await expect(written).rejects.toMatchObject({ code: "session.superseded" });
+    const { owned: taken } = await next.sessions.acquire(about("s"), () => {});
+    const after = journalOf(taken);
+    after.append(said("of the next"));
+    await after.durable();
+    arrive();
+    await expect.poll(() => old.nodes.figures().refusedAppends).toBe(1);
+    expect(await textsOf(next.sessions, "s")).toEqual(["of the next"]);
+    const again = old.sessions.create(about("t")); // on another connection
+    await journalOf(again).durable();
+    await again.release();
+    await taken.release();
   },
   needs,
 );
