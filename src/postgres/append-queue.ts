@@ -1,6 +1,6 @@
 // Appends of all sessions of this node: one statement at a time, which writes what waits and names what is not ours any more.
 import { backoffDelayMs, orAborted, sleep } from "../base/async/deadline.js";
-import { Scope } from "../base/async/scope.js";
+import { handled, Scope } from "../base/async/scope.js";
 import { messageOf, TenonError } from "../base/errors.js";
 import type { World } from "../base/ports/world.js";
 import { ONLY_COMMANDS } from "../session/index.js";
@@ -182,7 +182,7 @@ export class AppendQueue implements AsyncDisposable {
         connection[Symbol.dispose]();
       };
       if (!connection.isAsking) end(); // nothing is sent under a lease that is lost
-      answer.then(onLate).then(end, end);
+      handled(answer.then(onLate, () => undefined).finally(end), world.log, "late append");
       throw new TenonError("store.unavailable", `PostgreSQL at ${database.shown} did not answer in time`);
     }
   }
