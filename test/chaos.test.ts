@@ -84,7 +84,16 @@ test.each<[string, Parameters<typeof evidence>[0], string]>([
   ["no late append was sent", { lateAppends: 0 }, "appends of superseded owners that were taken, of those sent"],
   ["a late append was taken", { takenAppends: 1 }, "appends of superseded owners that were taken, of those sent"],
   ["a takeover took long", { leaseMs: 900 }, "takeover after SIGKILL, p99, in leases"],
-  ["a drain took long", { drained: [{ ...HELD, atMs: 500 }] }, "hand-over by drain, p99, ms from the signal"],
+  [
+    "a drain took long",
+    { drained: [{ ...HELD, atMs: -1_500 }] },
+    "hand-over by drain, p99, ms from the signal, with calls",
+  ],
+  [
+    "it took long after the release",
+    { logs: new Map([["a", log(TURN).map((one) => ({ ...one, t: one.t * 2 }))]]) },
+    "hand-over by drain, p99, ms from the release",
+  ],
 ])("%s: the run fails", (_, changes, row) => {
   expect(failing(evidence(changes))).toContain(row);
 });

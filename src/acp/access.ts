@@ -73,6 +73,8 @@ export interface SharedAccess {
   listed(session: SessionSummary): object;
   /** The client is connected; `tell` shows a notice in every session it has open, before records that are not durable yet. */
   connected(tell: TellAll): void;
+  /** The log of a session it has open cannot be read any more. */
+  lost(): void;
   /** The connection is over, and all of its sessions were left. */
   closed(): void;
   /** Requests of its own, by method. */

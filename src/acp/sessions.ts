@@ -328,6 +328,7 @@ export class OpenSessions {
     log.error("acp.log_lost", { session: id, error: messageOf(error) });
     const text = `Updates of this session cannot be read any more: ${messageOf(error)}. Load the session again.`;
     this.#tell(id, "error", text);
+    this.#access.shared?.lost();
   }
 
   #tell(id: string, level: NoticeLevel, text: string): void {

@@ -84,6 +84,10 @@ export class ClientAccess implements SessionAccess {
       connected: (tell) => {
         this.#tell = tell;
       },
+      // A database that was away for a moment, or a session that moved: connected again, the client goes on where it is.
+      lost: () => {
+        if (options.hasNodes) options.reconnect();
+      },
       closed: () => {
         options.methods.close();
         this.#disconnected();
