@@ -1,5 +1,6 @@
 // What people decided for longer than one call, in PostgreSQL: each as the text that a file would have, beside what is searched.
-import { messageOf } from "../base/errors.js";
+import { sleep } from "../base/async/deadline.js";
+import { messageOf, TenonError } from "../base/errors.js";
 import type { World } from "../base/ports/world.js";
 import {
   type Decision,
@@ -9,8 +10,11 @@ import {
   type LoadedDecisions,
   readDecision,
 } from "../tools/index.js";
-import type { Database } from "./database.js";
+import type { Database, Row } from "./database.js";
+import { POSTGRES_LIMITS } from "./limits.js";
 
+const LOAD = `select id, decision from tenon_approval
+  where account = $1 and ($2::text is null or project is null or project = $2) order by decided_at, id`;
 const KEEP = `insert into tenon_approval
     (account, id, kind, project, server, tool, program, definition_hash, command, decision)
   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
@@ -18,10 +22,10 @@ const KEEP = `insert into tenon_approval
 
 export class PostgresDecisions implements DecisionStore {
   readonly #database: Database;
-  readonly #world: Pick<World, "log" | "now">;
+  readonly #world: Pick<World, "log" | "now" | "after" | "monotonicMs">;
   readonly #account: string;
 
-  constructor(database: Database, world: Pick<World, "log" | "now">, account: string) {
+  constructor(database: Database, world: Pick<World, "log" | "now" | "after" | "monotonicMs">, account: string) {
     this.#database = database;
     this.#world = world;
     this.#account = account;
@@ -30,11 +34,7 @@ export class PostgresDecisions implements DecisionStore {
   async load(project?: string): Promise<LoadedDecisions> {
     const place = `the approvals in ${this.#database.shown}`;
     try {
-      const rows = await this.#database.query(
-        `select id, decision from tenon_approval
-         where account = $1 and ($2::text is null or project is null or project = $2) order by decided_at, id`,
-        [this.#account, project ?? null],
-      );
+      const rows = await this.#rows(project ?? null);
       const read = rows.map((row) => {
         const id = String(row["id"]);
         return readDecision(id, String(row["decision"])) ?? { file: place, id, reason: "it is damaged" };
@@ -46,6 +46,20 @@ export class PostgresDecisions implements DecisionStore {
       const reason = messageOf(error);
       this.#world.log.warn("decision.not_read", { file: place, error: reason });
       return { decisions: [], problems: [{ file: place, reason }] };
+    }
+  }
+
+  /** A database that is away for a moment is waited for: without the decisions everything would be asked about. */
+  async #rows(project: string | null): Promise<readonly Row[]> {
+    const untilMs = this.#world.monotonicMs() + POSTGRES_LIMITS.keptWaitMs;
+    for (;;) {
+      try {
+        return await this.#database.query(LOAD, [this.#account, project]);
+      } catch (error) {
+        const isAway = error instanceof TenonError && error.code === "store.unavailable";
+        if (!isAway || this.#world.monotonicMs() >= untilMs) throw error;
+        await sleep(this.#world, POSTGRES_LIMITS.retry.maxMs, new AbortController().signal);
+      }
     }
   }
 

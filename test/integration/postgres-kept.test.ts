@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, vi } from "vitest";
+import type { World } from "../../src/base/ports/world.js";
 import { ClientKeys } from "../../src/gateway/access/principal.js";
 import { LiveTokens } from "../../src/gateway/access/tokens.js";
 import { GATEWAY_LIMITS, PairingCodes, Tokens } from "../../src/gateway/index.js";
@@ -173,12 +174,16 @@ scenario(
         problems: [{ id: decisionId(TOOL), reason: "it is damaged" }],
       });
       await postgres.get().halt("immediate");
-      const away = await here?.load();
-      expect(away?.decisions).toEqual([]);
-      expect(away?.problems).toHaveLength(1);
-      expect(away?.problems[0]?.id).toBeUndefined(); // it may be any, also a refusal
+      const after: World["after"] = (ms, run) => world.after(ms / 20, run);
+      const hurried = { ...world, after, monotonicMs: () => world.monotonicMs() * 20 };
+      const away = await new PostgresDecisions(one, hurried, "ann").load();
+      expect(away.decisions).toEqual([]);
+      expect(away.problems).toHaveLength(1);
+      expect(away.problems[0]?.id).toBeUndefined(); // it may be any, also a refusal
       await expect(here?.keep(TOOL)).rejects.toMatchObject({ code: "store.unavailable" });
+      const awaited = here?.load(); // a database that is back in time is waited for
       await postgres.get().start();
+      expect((await awaited)?.decisions).toMatchObject([{ decision: NEVER }]);
     }),
   needs,
 );
