@@ -256,7 +256,7 @@ const BY_STATE: Readonly<Record<string, Explained>> = {
     "Give the address of the primary server, or switch default_transaction_read_only off.",
   ],
   "53100": ["store.unavailable", "has no room on its disk", "Free space there; what waits is written then."],
-  "53300": ["store.unavailable", "has no connection left", "Raise max_connections: a node needs up to 12."],
+  "53300": ["store.unavailable", "has no connection left", "Raise max_connections: a node needs up to 14."],
   "53": ["store.unavailable", "is short of resources", "Look at its log."],
   "57014": ["store.unavailable", "did not finish a statement in time", "Look at its load and at its locks."],
   "57": ["store.unavailable", "is being stopped, or starts", "Wait until it is there again."],

@@ -8,12 +8,12 @@ import { TemporaryFolder } from "./agent.js";
 import { type DocsPlace, docsPlace } from "./docs-place.js";
 import { WireClient } from "./gateway/wire-client.js";
 import { runCommand } from "./run-command.js";
-import { scenario } from "./scenario.js";
+import { postgresOfFile, scenario } from "./scenario.js";
 
 /** What is not typed here, and why. */
 const ELSEWHERE: readonly (readonly [RegExp, string])[] = [
   [/^npm run (?:demo|verify)\b/u, "CI and a scenario of its own run these"],
-  [/^npm run (?:build|soak|bench|conformance|docs)\b/u, "they work on the repository itself"],
+  [/^npm run (?:build|soak|chaos|bench|conformance|docs)\b/u, "they work on the repository itself"],
   [/^tenon acp-check\b/u, "a scenario of its own runs it against agents"],
   [/^NODE_OPTIONS=/u, "a scenario of its own brings the program it names"],
   [/^tenon attach .*--watch/u, "it looks on until it is interrupted; a scenario of its own does that"],
@@ -38,9 +38,23 @@ function isShell({ language }: Block): boolean {
   return language === "sh";
 }
 
+/** Stands for the database of the examples. */
+const database = postgresOfFile();
+const DATABASE = "postgres://tenon@db.example/tenon";
+
+/** What needs a database is typed where there is one. */
+function isTyped({ command }: ShellLine): boolean {
+  if (command.includes(DATABASE) && database.lacks !== undefined) return false;
+  return !ELSEWHERE.some(([pattern]) => pattern.test(command));
+}
+
 /** What is to be added is not there yet, what is to be taken back was decided, and the server of others is ours. */
 async function prepared(place: DocsPlace, line: ShellLine): Promise<string> {
-  const command = line.command.replaceAll("https://mcp.linear.app/mcp", place.linearUrl ?? "");
+  const store = line.command.includes(DATABASE) ? `'${database.get().url}'` : DATABASE;
+  const command = line.command
+    .replaceAll("https://mcp.linear.app/mcp", place.linearUrl ?? "")
+    .replaceAll(DATABASE, store)
+    .replaceAll("/srv/work", "~/src");
   const added = /^tenon mcp add (\S+)/u.exec(command)?.[1];
   if (added !== undefined) await place.run(`tenon mcp remove ${added}`);
   const revoked = /^tenon trust revoke (\S+)/u.exec(command)?.[1];
@@ -100,7 +114,7 @@ for (const file of pages.filter((page) => page !== "README.md" && page !== "docs
   scenario(["W2"], `the commands of ${file} run and end as it says`, async () => {
     await using place = await docsPlace({ isEmpty: file.startsWith("docs/tutorial") });
     for (const line of lines.filter((one) => one.file === file)) {
-      if (!ELSEWHERE.some(([pattern]) => pattern.test(line.command))) await typed(place, line);
+      if (isTyped(line)) await typed(place, line);
     }
   });
 }
@@ -112,7 +126,7 @@ const SHARES = 4;
 for (let share = 0; share < SHARES; share++) {
   scenario(["W2"], `the examples of all commands run and end well, part ${share + 1} of ${SHARES}`, async () => {
     for (const line of examples.filter((_, index) => index % SHARES === share)) {
-      if (ELSEWHERE.some(([pattern]) => pattern.test(line.command))) continue;
+      if (!isTyped(line)) continue;
       await using place = await docsPlace({ isUntrusted: line.command.startsWith("tenon trust") });
       await typed(place, line);
     }
