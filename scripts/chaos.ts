@@ -23,7 +23,7 @@ const STEPS = 30;
 const LEASE_MS = 3_000;
 const DATABASE_PORT = 5_432;
 const FULL = { seconds: 180, sessions: 200, callMs: [1_000, 3_000] } as const;
-const CI = { seconds: 30, sessions: 60, callMs: [100, 500] } as const;
+const CI = { seconds: 30, sessions: 30, callMs: [100, 500] } as const;
 /** Of one account; a token has so many connections and requests a minute. */
 const SESSIONS_PER_TOKEN = 10;
 const OPENED_AT_ONCE = 10;
@@ -290,7 +290,7 @@ async function heldBy(postgres: Postgres, { name }: ClusterNode): Promise<readon
      where n.name = '${name}' and s.state in ('running', 'waiting')`,
   );
   return rows.map(({ key, id, owner, epoch }) => ({
-    ...{ session: String(id), key: Number(key), owner: String(owner), epoch: Number(epoch), atMs: 0 },
+    ...{ session: String(id), key: Number(key), owner: String(owner), epoch: Number(epoch), atMs: 0, isClear: false },
   }));
 }
 

@@ -11,7 +11,7 @@ const TURN: readonly JsonObject[] = [
   DONE,
   { kind: "end", turn: 1, stopReason: "end_turn" },
 ];
-const HELD = { session: "a", key: 1, owner: "one", epoch: 1 };
+const HELD = { session: "a", key: 1, owner: "one", epoch: 1, isClear: true };
 const SHOWN = ["2 {}", "3 {}"];
 
 /** A record each second; the second epoch begins with the third. */

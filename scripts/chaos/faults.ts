@@ -33,6 +33,7 @@ export class Faults {
   readonly drained: Held[] = [];
   readonly late: { refused: number; taken: number } = { refused: 0, taken: 0 };
   readonly problems: string[] = [];
+  #restartedMs = 0;
 
   constructor(options: FaultsOptions) {
     this.#options = options;
@@ -49,17 +50,28 @@ export class Faults {
       if (this.counts.database === 0 && performance.now() > restartAt) {
         this.counts.database += 1;
         log("the database is restarted at once");
+        this.#spoil();
         await postgres.restart("immediate");
+        this.#restartedMs = performance.now();
         continue;
       }
       if (kinds.length === 0) kinds = this.#possible().sort(() => random() - 0.5);
       const well = this.#options.nodes.filter(({ ailment }) => ailment === undefined);
       const node = well[Math.floor(random() * well.length)];
       if (!node || well.length < 2) continue;
-      const kind = kinds.pop();
+      const kind = nextKind(kinds, well.length === this.#options.nodes.length);
+      kinds = kinds.filter((one) => one !== kind);
       if (kind !== undefined) this.#begin(kind, node);
     }
     await Promise.all(this.#running);
+  }
+
+  /** What is handed over now waits for the database. */
+  #spoil(): void {
+    const sinceMs = Date.now() - AFTER_RESTART_MS;
+    for (const list of [this.killed, this.drained]) {
+      for (const [index, one] of list.entries()) if (one.atMs > sinceMs) list[index] = { ...one, isClear: false };
+    }
   }
 
   /** As an owner that was frozen on its way to the database would: one that wakes up by itself gives its lease up first. */
@@ -91,14 +103,17 @@ export class Faults {
   }
 
   async #inflict(kind: Kind, node: ClusterNode): Promise<void> {
-    const { held, network, databasePort } = this.#options;
+    const { held, network, databasePort, nodes } = this.#options;
+    const sinceRestartMs = performance.now() - this.#restartedMs;
+    const isClear =
+      sinceRestartMs > AFTER_RESTART_MS && nodes.every((one) => one === node || one.ailment === undefined);
     switch (kind) {
       case "kill": {
         node.signal("SIGKILL");
         const atMs = Date.now();
         const isNew = (one: Held) =>
           !this.killed.some(({ session, epoch }) => session === one.session && epoch === one.epoch);
-        const own = (await held(node)).filter(isNew).map((one) => ({ ...one, atMs }));
+        const own = (await held(node)).filter(isNew).map((one) => ({ ...one, atMs, isClear }));
         this.killed.push(...own);
         await node.ended();
         await node.start();
@@ -120,7 +135,7 @@ export class Faults {
         const before = await held(node);
         node.signal("SIGTERM");
         const atMs = Date.now();
-        this.drained.push(...before.map((one) => ({ ...one, atMs })));
+        this.drained.push(...before.map((one) => ({ ...one, atMs, isClear })));
         await node.ended();
         return await node.start();
       }
@@ -128,6 +143,14 @@ export class Faults {
   }
 }
 
+/** Kills and drains are timed, so they come while the others are well, where that can be. */
+function nextKind(kinds: readonly Kind[], isAllWell: boolean): Kind | undefined {
+  const isTimed = (kind: Kind) => kind === "kill" || kind === "drain";
+  return kinds.find((kind) => isTimed(kind) === isAllWell) ?? kinds[0];
+}
+
+/** Nodes are back at their sessions by then. */
+const AFTER_RESTART_MS = 6_000;
 /** The killed owner is played here: it would go on where it was, and has the right numbers. */
 const LATE_MS = 6_000;
 const READY_WITHIN_MS = 20_000;
