@@ -143,10 +143,11 @@ export class Faults {
   }
 }
 
-/** Kills and drains are timed, so they come while the others are well, where that can be. */
+/** Drains and kills are timed, so they come while the others are well, where that can be; what a kill left is taken for seconds. */
 function nextKind(kinds: readonly Kind[], isAllWell: boolean): Kind | undefined {
-  const isTimed = (kind: Kind) => kind === "kill" || kind === "drain";
-  return kinds.find((kind) => isTimed(kind) === isAllWell) ?? kinds[0];
+  const timed = (["drain", "kill"] as const).filter((kind) => kinds.includes(kind));
+  const others = kinds.filter((kind) => kind === "freeze" || kind === "partition");
+  return (isAllWell ? [...timed, ...others] : [...others, ...timed])[0];
 }
 
 /** Nodes are back at their sessions by then. */
