@@ -120,6 +120,8 @@ export class BusNode implements Nodes {
     return [];
   }
 
+  async giveBack(): Promise<void> {}
+
   figures(): ReturnType<Nodes["figures"]> {
     return { appendBatches: 0, appendMs: 0, appendedRecords: 0, refusedAppends: 0, leaseLeftMs: 2_000, inboxDepth: 0 };
   }

@@ -28,6 +28,7 @@ export class FaultyWire implements AsyncDisposable {
   /** Appends wait for it at the database's side. */
   #held: Promise<void> | undefined;
   #holdsAppends = false;
+  #words: string | undefined;
   cutCount = 0;
 
   private constructor(socketDir: string) {
@@ -49,6 +50,11 @@ export class FaultyWire implements AsyncDisposable {
   /** The next appends, one each. */
   cut(...cuts: readonly Cut[]): void {
     this.#cuts.push(...cuts);
+  }
+
+  /** The answer to the next statement with these words does not come. */
+  cutAfter(words: string): void {
+    this.#words = words;
   }
 
   heal(): void {
@@ -100,6 +106,10 @@ export class FaultyWire implements AsyncDisposable {
         if (cut) this.cutCount += 1;
         if (cut === "before") return end();
         isCutAtAnswer = cut === "after";
+      }
+      if (this.#words !== undefined && chunk.includes(this.#words)) {
+        this.#words = undefined;
+        isCutAtAnswer = true;
       }
       server.write(chunk);
     });

@@ -86,9 +86,9 @@ export const GATEWAY_LIMITS = {
   },
   /**
    * Several nodes: sessions that are looked at and opened at once after their node is gone; attempts to open one, a third of the lease
-   * apart; and for the word to the others that this node drains.
+   * apart, and for how long it is left to others then; and for the word to the others that this node drains.
    */
-  nodes: { leftAtOnce: 1_000, openedAtOnce: 8, openAttempts: 5, announceMs: 1_000 },
+  nodes: { leftAtOnce: 1_000, openedAtOnce: 8, openAttempts: 5, givenUpMs: 60_000, announceMs: 1_000 },
   /**
    * Between nodes: one message; links of one client's connection; sessions that it has open at other nodes; messages of a session
    * that wait for its records, and their bytes; how often it is looked whether nodes live, and whether sessions have more records.

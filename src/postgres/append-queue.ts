@@ -114,6 +114,11 @@ export class AppendQueue implements AsyncDisposable {
     return this.#options.lease.isSure();
   }
 
+  /** Of the rows that this node has open. */
+  get keys(): readonly number[] {
+    return [...this.#open].flatMap(({ key }) => key ?? []);
+  }
+
   /** What waits is written as long as the lease holds; then the rest is lost. */
   async [Symbol.asyncDispose](): Promise<void> {
     const { world, lease } = this.#options;

@@ -23,9 +23,14 @@ const NODE = `n.id, n.name, n.version, n.roots, n.draining,
 const IS_LEFT = `s.unfinished is not null and s.state <> 'resting'
   and (s.owner is null or not exists (select from tenon_node n where n.id = s.owner and n.expires_at > now()))`;
 
+/** A turn is open of a session that node $4 owns and does not have open; $5 are the rows it has open. */
+const IS_LOST =
+  "s.unfinished is not null and s.state <> 'resting' and s.owner = $4::uuid and s.key <> all($5::bigint[])";
+
 /** Of the folders that this node may use: $1 are its roots; without any it may use all. */
-const LEFT = `select s.account, s.id, s.cwd, s.additional_directories from tenon_session s
-  where ${IS_LEFT} and s.updated_at > now() - $2 * interval '1 millisecond'
+const LEFT = `select s.account, s.id, s.cwd, s.additional_directories, s.owner is not distinct from $4::uuid as is_own
+  from tenon_session s
+  where ((${IS_LEFT}) or (${IS_LOST})) and s.updated_at > now() - $2 * interval '1 millisecond'
     and (cardinality($1::text[]) = 0 or exists (
       select from unnest($1::text[]) r where s.folder = r or starts_with(s.folder, rtrim(r, '/') || '/')))
   order by s.updated_at limit $3`;
@@ -38,6 +43,9 @@ free as (
   for update of s skip locked)
 update tenon_session s set owner = $1, epoch = s.epoch + 1, tries = s.tries + (s.owner is not null)::int
 from free where s.key = free.key returning s.account, s.id`;
+
+const GIVE_BACK = `update tenon_session set owner = null
+  where account = $1 and id = $2 and owner = $3 and key <> all($4::bigint[]) returning key`;
 
 interface NodeRow extends Row {
   readonly id: string;
@@ -54,6 +62,7 @@ interface LeftRow extends Row {
   readonly id: string;
   readonly cwd: string;
   readonly additional_directories: readonly string[];
+  readonly is_own: boolean;
 }
 
 export class PostgresNodes implements Nodes {
@@ -98,11 +107,19 @@ export class PostgresNodes implements Nodes {
   }
 
   async left(most: number): Promise<readonly LeftSession[]> {
-    if (this.#parts.lease.isDraining) return [];
-    const rows = await this.#query<LeftRow>(LEFT, [this.#parts.roots, POSTGRES_LIMITS.leftWithinMs, most]);
-    return rows.map(({ account, id, cwd, additional_directories: additionalDirectories }) => {
-      return { account, id, cwd, additionalDirectories };
+    const { lease, queue, roots } = this.#parts;
+    const self = lease.isSure() ? lease.self.value : undefined;
+    if (self === undefined || lease.isDraining) return [];
+    const rows = await this.#query<LeftRow>(LEFT, [roots, POSTGRES_LIMITS.leftWithinMs, most, self, queue.keys]);
+    return rows.map(({ account, id, cwd, additional_directories: additionalDirectories, is_own: isOwn }) => {
+      return { account, id, cwd, additionalDirectories, isOwn };
     });
+  }
+
+  async giveBack({ account, id }: LeftSession): Promise<void> {
+    const { lease, queue, inbox } = this.#parts;
+    const rows = await this.#query(GIVE_BACK, [account, id, lease.self.value, queue.keys]);
+    if (rows.length > 0) inbox.hint({ session: id });
   }
 
   async takeOver(sessions: readonly LeftSession[]): Promise<readonly LeftSession[]> {

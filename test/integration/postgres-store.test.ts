@@ -440,6 +440,45 @@ scenario(
 );
 
 scenario(
+  ["G738"],
+  "a session that this node took or opened is found again when the database's answer is lost, and another may have it back",
+  async () => {
+    const url = await postgres.get().database();
+    await using wire = await FaultyWire.open(postgres.get());
+    await using old = await openNode("old", { url });
+    await using next = await openNode("next", { url: wire.url(url), leaseMs: 30_000 });
+    await using third = await openNode("third", { url });
+    const prompt: JournalEntry = {
+      ...{ kind: "prompt", turn: 1, content: [], promptId: "p" },
+      by: { client: "c", name: "editor" },
+    };
+    const journals = ["taken", "opened"].map((id) => journalOf(old.sessions.create(about(id))));
+    for (const journal of journals) journal.append({ kind: "title", title: "t" }, prompt);
+    await allDurable(journals);
+    await postgres.get().query("update tenon_node set expires_at = now() where name = 'old'", url);
+    const ids = async ({ nodes }: typeof next) => (await nodes.left(10)).map(({ id, isOwn }) => [id, isOwn]);
+    const taken = (await next.nodes.left(10)).filter(({ id }) => id === "taken");
+    wire.cutAfter("skip locked");
+    await expect(next.nodes.takeOver(taken)).rejects.toMatchObject({ code: "store.unavailable" });
+    wire.cutAfter("epoch = s.epoch + 1");
+    await expect(next.sessions.acquire(about("opened"), () => {})).rejects.toMatchObject({ code: "store.unavailable" });
+    // Nobody else would take them: the node that owns them lives.
+    expect(await ids(third)).toEqual([]);
+    expect(await ids(next)).toEqual([
+      ["taken", true],
+      ["opened", true],
+    ]);
+    const { owned } = await next.sessions.acquire(about("opened"), () => {});
+    expect(await ids(next)).toEqual([["taken", true]]);
+    for (const one of taken) await next.nodes.giveBack(one);
+    await next.nodes.giveBack({ ...about("opened"), account: "me", additionalDirectories: [] }); // it has it open
+    expect(await ids(third)).toEqual([["taken", false]]);
+    await owned.release();
+  },
+  needs,
+);
+
+scenario(
   ["G739"],
   "texts with NUL, lines of megabytes, a full disk and values that the database does not take cost no other session anything",
   async () => {

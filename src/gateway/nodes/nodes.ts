@@ -48,6 +48,8 @@ export interface LeftSession {
   readonly id: string;
   readonly cwd: string;
   readonly additionalDirectories: readonly string[];
+  /** This node owns it and does not have it open: the answer of the store was lost when it took it, or opened it. */
+  readonly isOwn?: boolean;
 }
 
 /** Of this node, since its start. */
@@ -87,10 +89,12 @@ export interface Nodes {
   readonly leaseMs: number;
   /** Why the database cannot be used, once that has been so for 2 seconds, for people; undefined: it can, as far as this node knows. */
   readonly problem: ReadonlyCell<string | undefined>;
-  /** Sessions with an open turn whose owner is gone, at most so many, those that wait longest first. */
+  /** Sessions with an open turn whose owner is gone or does not have them open, at most so many, those that wait longest first. */
   left(most: number): Promise<readonly LeftSession[]>;
   /** Makes this node the owner of them. Resolves with those that no other node took meanwhile. */
   takeOver(sessions: readonly LeftSession[]): Promise<readonly LeftSession[]>;
+  /** One that this node took and cannot open: others may have it. */
+  giveBack(session: LeftSession): Promise<void>;
   figures(): NodeFigures;
   /** Sessions that are released with an open turn are others' at once, and this node takes none any more. */
   drain(): Promise<void>;

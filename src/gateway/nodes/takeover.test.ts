@@ -37,6 +37,9 @@ class Shared {
         this.left = this.left.filter((one) => !taken.some(({ id }) => id === one.id));
         return taken;
       },
+      giveBack: async (one) => {
+        this.left.push(one);
+      },
       onHint: (listener) => {
         this.hinted.add(listener);
         return { [Symbol.dispose]: () => this.hinted.delete(listener) };
@@ -154,7 +157,7 @@ test("a released session is looked for at once; more records of one are no reaso
   endAll();
 });
 
-test("one that cannot be opened is tried again some times; without a lease nothing is taken or tried", async () => {
+test("one that cannot be opened is tried again some times, then left to others, and tried again later; without a lease nothing is taken or tried", async () => {
   const place = world();
   const shared = new Shared();
   const self = new Cell<string | undefined>(undefined);
@@ -177,7 +180,30 @@ test("one that cannot be opened is tried again some times; without a lease nothi
   self.set("two");
   shared.left = [session("b")];
   await place.advance(THIRD_MS * 20);
-  expect(attempts).toBe(3 + GATEWAY_LIMITS.nodes.openAttempts);
+  const { openAttempts, givenUpMs } = GATEWAY_LIMITS.nodes;
+  expect(attempts).toBe(3 + openAttempts);
+  expect(shared.left).toEqual([session("b")]); // another node may be able to
+  await place.advance(givenUpMs);
+  expect(attempts).toBeGreaterThan(3 + openAttempts);
+});
+
+test("what this node owns and does not have open is opened, without being taken once more", async () => {
+  const place = world();
+  const shared = new Shared();
+  const nodes = shared.of();
+  const wanted: string[] = [];
+  const takeOver: Nodes["takeOver"] = async (some) => {
+    wanted.push(...some.map(({ id }) => id));
+    return await nodes.takeOver(some);
+  };
+  shared.nodes = [node("one")];
+  shared.left = [{ ...session("own"), isOwn: true }, session("other")];
+  const { begun, open, endAll } = openings();
+  await using _ = new Takeover({ world: place, nodes: { ...nodes, takeOver }, roots: [], hasRoom: () => true, open });
+  await place.advance(THIRD_MS * 1.3);
+  expect(begun.map(({ id }) => id).toSorted()).toEqual(["other", "own"]);
+  expect(wanted).toEqual(["other"]);
+  endAll();
 });
 
 test("a look that fails is no end: the next one comes", async () => {

@@ -39,6 +39,8 @@ export class Takeover implements AsyncDisposable {
   readonly #opening = new Set<string>();
   /** When they were first seen to be left, by account and id. */
   #seenMs: ReadonlyMap<string, number> = new Map();
+  /** Until when they are left to others, by account and id: this node could not open them. */
+  #givenUp: ReadonlyMap<string, number> = new Map();
   /** Something happened since the last look. */
   #isHinted = false;
   #resume: (() => void) | undefined;
@@ -120,14 +122,16 @@ export class Takeover implements AsyncDisposable {
     const { nodes } = this.#options;
     let quota: number | undefined;
     while (!signal.aborted) {
-      const free = GATEWAY_LIMITS.nodes.openedAtOnce - this.#opening.size;
-      if (free <= 0) return; // the end of an opening is a hint
+      const room = GATEWAY_LIMITS.nodes.openedAtOnce - this.#opening.size;
+      if (room <= 0) return; // the end of an opening is a hint
       const left = await this.#mine(await nodes.left(GATEWAY_LIMITS.nodes.leftAtOnce));
       if (left.length === 0) return;
       quota ??= this.#share(left, await nodes.list());
       const start = Math.floor(this.#random() * left.length); // so that nodes that look at once seldom want the same
-      const wanted = [...left.slice(start), ...left.slice(0, start)].slice(0, Math.min(free, quota));
-      const taken = wanted.length === 0 ? [] : await nodes.takeOver(wanted);
+      const wanted = [...left.slice(start), ...left.slice(0, start)].slice(0, Math.min(room, quota));
+      const free = wanted.filter(({ isOwn }) => !isOwn);
+      const own = wanted.filter(({ isOwn }) => isOwn);
+      const taken = free.length === 0 ? own : [...own, ...(await nodes.takeOver(free))];
       for (const session of taken) this.#open(session);
       quota -= taken.length;
       if (taken.length === 0) return;
@@ -139,9 +143,11 @@ export class Takeover implements AsyncDisposable {
     const { world, roots, hasRoom } = this.#options;
     const nowMs = world.monotonicMs();
     this.#seenMs = new Map(left.map((one) => [keyOf(one), this.#seenMs.get(keyOf(one)) ?? nowMs]));
+    this.#givenUp = new Map([...this.#givenUp].filter(([, untilMs]) => untilMs > nowMs));
     const here: LeftSession[] = [];
     for (const one of left) {
-      if (this.#opening.has(keyOf(one)) || !hasRoom(one.account)) continue;
+      const isBusy = this.#opening.has(keyOf(one)) || this.#givenUp.has(keyOf(one));
+      if (isBusy || !hasRoom(one.account)) continue;
       const real = (path: string) => allowedDirectory(world, path, roots);
       const paths = await Promise.all([one.cwd, ...one.additionalDirectories].map(real)).catch(() => undefined);
       const [cwd, ...additionalDirectories] = paths ?? [];
@@ -156,7 +162,7 @@ export class Takeover implements AsyncDisposable {
     const oldSinceMs = this.#options.world.monotonicMs() - this.#thirdMs * LEAST_PAUSE;
     const parts = left.map((one) => {
       const isOld = (this.#seenMs.get(keyOf(one)) ?? 0) <= oldSinceMs;
-      return isOld ? 1 : 1 / Math.max(1, living.filter((node) => mayHave(node, one.cwd)).length);
+      return isOld || one.isOwn ? 1 : 1 / Math.max(1, living.filter((node) => mayHave(node, one.cwd)).length);
     });
     return Math.ceil(parts.reduce((sum, part) => sum + part, 0));
   }
@@ -175,7 +181,7 @@ export class Takeover implements AsyncDisposable {
     });
   }
 
-  /** The session is this node's until its lease is over: nobody else would open it. */
+  /** Until it is given back nobody else would open it. */
   async #attempt(session: LeftSession, signal: AbortSignal): Promise<void> {
     const { world, nodes, open } = this.#options;
     const self = nodes.self.value;
@@ -190,10 +196,18 @@ export class Takeover implements AsyncDisposable {
           account,
           error: messageOf(error),
         });
-        if (isLast) return;
+        if (isLast) return await this.#giveUp(session);
       }
       await sleep(world, this.#thirdMs, signal);
     }
+  }
+
+  /** Another node may be able to open it; this one tries again later. */
+  async #giveUp(session: LeftSession): Promise<void> {
+    const { world, nodes } = this.#options;
+    const untilMs = world.monotonicMs() + GATEWAY_LIMITS.nodes.givenUpMs;
+    this.#givenUp = new Map(this.#givenUp).set(keyOf(session), untilMs);
+    await nodes.giveBack(session);
   }
 
   get #thirdMs(): number {
