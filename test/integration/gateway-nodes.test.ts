@@ -283,7 +283,8 @@ scenario(
   "the status has all nodes for administrators, lists have the state of sessions elsewhere, and whoever watches hears of all nodes and answers there",
   async () => {
     await using town = await inDatabase();
-    for (const id of ["a", "b"]) await town.start(id);
+    await town.start("a");
+    const second = await town.start("b");
     const owner = await town.client("a", "owner");
     const id = await owner.create();
     await owner.prompt(id, "hello");
@@ -298,6 +299,9 @@ scenario(
       return sessions.map(({ _meta }: { _meta: { tenon: { state: string } } }) => _meta.tenon.state);
     };
     expect(await stateOf()).toEqual(["idle"]);
+    // A link to the page leads to the node that was asked for it, whoever has the session.
+    const { url } = Object(await watcher.ask("_tenon/gateway/page", { sessionId: id }));
+    expect(url).toMatch(new RegExp(`^http://${new URL(second.url).host}/#pair=.*&session=${id}$`, "u"));
     await watcher.ask("_tenon/gateway/watch");
     const isOf = (state: string) => (frame: Frame) =>
       frame.method === "_tenon/gateway/changed" &&

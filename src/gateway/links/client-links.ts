@@ -62,8 +62,8 @@ type Place =
 const HERE: Place = { here: true };
 /** Of other nodes' requests, at the client: the agent here counts from 0. */
 const FIRST_ID = 1_000_000_000;
-/** These read the store. */
-const ALWAYS_HERE: ReadonlySet<unknown> = new Set(["session/list", "_tenon/session/records"]);
+/** These read the store, or are about the node that the client is connected to. */
+const ALWAYS_HERE = /^(?:session\/list|_tenon\/session\/records|_tenon\/gateway\/.*)$/u;
 const OPENING: ReadonlySet<unknown> = new Set(["session/new", "session/load", "session/resume", "session/fork"]);
 const ENDING: ReadonlySet<unknown> = new Set(["session/close", "session/delete"]);
 const CANCEL_REQUEST = "$/cancel_request";
@@ -147,7 +147,7 @@ export class ClientLinks {
       this.#initialize = isJsonObject(params) ? params : {};
     } else if (method === WATCH) this.#watching = id;
     else if (method === "session/new") return this.#inLine(idOfNew(params), message);
-    else if (session !== undefined && !ALWAYS_HERE.has(method)) return this.#inLine(session, message);
+    else if (session !== undefined && !ALWAYS_HERE.test(methodOf(message))) return this.#inLine(session, message);
     this.#here(message);
   }
 

@@ -2,6 +2,7 @@
 import { expect, test, vi } from "vitest";
 import { House, LOAD, REQUEST, STATE, said } from "../../../test/gateway-house.js";
 import type { SessionHandle } from "../../acp/index.js";
+import { Cell } from "../../base/async/cell.js";
 import type { GivenServers } from "../../session/index.js";
 import { GATEWAY_LIMITS } from "../limits.js";
 import { BroughtServers } from "./brought-servers.js";
@@ -121,6 +122,30 @@ test("a stop while a session is being opened leaves its turn to the next gateway
   await ended(last[Symbol.asyncDispose]());
   expect((await kinds()).filter((kind) => kind === "end" || kind === "error")).toEqual([]);
   expect(await last.sessions.store("me").unfinished(0)).toHaveLength(1);
+});
+
+test("a session whose node loses its lease while it is opened is closed, and can be opened later", async () => {
+  await using house = new House();
+  const access = await house.access();
+  const { session } = await access.create(REQUEST, {});
+  await said(session, "hello");
+  await access.leave(session);
+  await house.world.advance(GATEWAY_LIMITS.sessions.restMs + 1_000);
+  const self = new Cell<string | undefined>("one");
+  Object.assign(house.store, { nodes: { self, problem: new Cell(undefined) } });
+  const { sessions: store } = house.store.account("me");
+  const acquire = store.acquire.bind(store);
+  const acquireLate: typeof acquire = async (...given) => {
+    const acquired = await acquire(...given);
+    self.set(undefined);
+    return acquired;
+  };
+  Object.assign(store, { acquire: acquireLate });
+  const join = () => house.sessions.join({ id: session.id, cwd: "/work" }, { account: "me" });
+  await expect(join()).rejects.toMatchObject({ code: "store.unavailable" });
+  Object.assign(store, { acquire });
+  self.set("two");
+  expect((await join()).session.turnCount).toBe(1);
 });
 
 test("a prompt that was taken back does not run when it is sent again, also after a restart", async () => {

@@ -243,7 +243,8 @@ export class SharedSessions implements AsyncDisposable {
     try {
       this.#mustStay();
       const session = await make(runtime.host, { hasClientEnvironment: hasEnvironment });
-      if (this.#isDraining) await session.close(); // before its turn goes on: that is for the next gateway
+      // Before its turn goes on: that is for the next gateway, or another node.
+      if (this.#isDraining || !this.#isUsable) await session.close();
       this.#mustStay();
       return this.#add(account, { session, runtime, hasEnvironment, createdBy, declarer: client, given: request });
     } catch (error) {
@@ -371,12 +372,16 @@ export class SharedSessions implements AsyncDisposable {
 
   /** Throws `store.unavailable` while this node has no lease: it may own no session then. */
   assertUsable(): void {
-    const { nodes } = this.#options.store;
-    if (!nodes || nodes.self.value !== undefined) return;
-    const reason = nodes.problem.value ?? "it is being registered there again";
+    if (this.#isUsable) return;
+    const reason = this.#options.store.nodes?.problem.value ?? "it is being registered there again";
     throw new TenonError("store.unavailable", `this node of the gateway has no lease in the database: ${reason}`, {
       hint: "Connect to another node, or wait: it goes on by itself once the database can be reached.",
     });
+  }
+
+  get #isUsable(): boolean {
+    const { nodes } = this.#options.store;
+    return !nodes || nodes.self.value !== undefined;
   }
 
   /** Whether one more session of the account may be opened. */
