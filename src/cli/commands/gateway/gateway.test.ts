@@ -1,17 +1,17 @@
 // `tenon gateway token`: shown once, kept as a hash, listed without it, revoked by name. `tenon gateway logs`: the last lines.
 import { PassThrough } from "node:stream";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { type FakeWorld, fakeWorld } from "../../../testing/index.js";
 import type { CommandContext } from "../../context.js";
 import { CLI_LIMITS } from "../../limits.js";
 import { runWords } from "../../run.js";
 import { TABLE } from "../../table.js";
 import { createPalette } from "../../terminal/stream.js";
+import { storeAddress } from "./store.js";
 
-async function run(world: FakeWorld, ...words: string[]): Promise<{ code: number; out: string; err: string }> {
-  const [output, errorOutput] = [new PassThrough(), new PassThrough()];
+function contextOf(world: FakeWorld, output = new PassThrough(), errorOutput = new PassThrough()): CommandContext {
   const refuse = () => Promise.reject(new Error("no keyring"));
-  const context: CommandContext = {
+  return {
     world,
     cwd: "/project",
     output,
@@ -20,6 +20,11 @@ async function run(world: FakeWorld, ...words: string[]): Promise<{ code: number
     palette: createPalette(false),
     keyring: { get: refuse, set: refuse, remove: refuse },
   };
+}
+
+async function run(world: FakeWorld, ...words: string[]): Promise<{ code: number; out: string; err: string }> {
+  const [output, errorOutput] = [new PassThrough(), new PassThrough()];
+  const context = contextOf(world, output, errorOutput);
   const code = await runWords(TABLE, ["gateway", ...words], () => context);
   return { code, out: String(output.read() ?? ""), err: String(errorOutput.read() ?? "") };
 }
@@ -39,6 +44,19 @@ test("a token is created, listed without its text, and revoked; the audit file h
   const [tokens = "", audit = ""] = await Promise.all(kept);
   expect(`${tokens}${audit}${list.out}`).not.toContain(token.slice(4));
   expect(audit.match(/token\.(created|revoked)/g)).toEqual(["token.created", "token.revoked"]);
+});
+
+test("the password of the database goes into its address, and out of the environment that sessions expand names from", () => {
+  const address = (store: string) => {
+    vi.stubEnv("PGPASSWORD", "a&b c");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    return storeAddress({ store }, contextOf(fakeWorld({ env: { PGPASSWORD: "a&b c" } })));
+  };
+  expect(address("postgres://tenon@db/tenon")).toBe("postgres://tenon@db/tenon?password=a%26b%20c");
+  expect(process.env["PGPASSWORD"]).toBeUndefined();
+  expect(address("postgres:///tenon?host=/run")).toBe("postgres:///tenon?host=/run&password=a%26b%20c");
+  expect(address("postgres://tenon:own@db/tenon")).toBe("postgres://tenon:own@db/tenon");
+  expect(process.env["PGPASSWORD"]).toBe("a&b c"); // it is of something else
 });
 
 test.each([

@@ -26,7 +26,15 @@ export function storeAddress(
       `the password in --store is shown to everybody who may list processes: put the address into ${VARIABLE}, or the password into PGPASSWORD or ~/.pgpass`,
     );
   }
-  return url;
+  return hasPassword(url) ? url : withPassword(url, context);
+}
+
+/** The driver would take it from the environment that sessions expand names from: it goes into the address, and out of there. */
+function withPassword(url: string, { world }: CommandContext): string {
+  const password = world.env["PGPASSWORD"];
+  delete process.env["PGPASSWORD"];
+  if (!password) return url;
+  return `${url}${url.includes("?") ? "&" : "?"}password=${encodeURIComponent(password)}`;
 }
 
 function hasPassword(url: string): boolean {
