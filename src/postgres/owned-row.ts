@@ -197,6 +197,7 @@ export class OwnedRow implements OwnedSession {
     const error = new TenonError("session.superseded", `session "${this.id}" is not open here any more: ${reason}`, {
       hint: "Nothing to do: connect again, and go on at its new owner.",
     });
+    if (this.#isStillOurs) this.#failure = error; // also where values were refused before: it is others' now
     this.fail(error);
     this.#lost.abort(error);
   }

@@ -3,6 +3,7 @@ import { closeSync, openSync, readFileSync, renameSync, statSync, writeFileSync,
 import { join } from "node:path";
 import { expect } from "vitest";
 import type { SessionHandle } from "../../src/acp/index.js";
+import { Cell } from "../../src/base/async/cell.js";
 import { bounded } from "../../src/cli/log.js";
 import { GATEWAY_LIMITS } from "../../src/gateway/index.js";
 import type { FakeWorld } from "../../src/testing/index.js";
@@ -123,6 +124,22 @@ scenario(["G553"], "without a key the turn stays open, visibly, until a client b
   expect(await prompted(session)).toMatchObject({ stopReason: "end_turn", turn: 1 });
   expect(next.opened.at(-1)).toMatchObject({ env: { KEY: "canary-9c1" } });
 });
+
+scenario(
+  ["G554"],
+  "where there are other nodes, the store alone knows of a turn that waits once it was left",
+  async () => {
+    const { next, id, world } = await restarted(WITH_KEY);
+    await using _ = next;
+    const nodes = { self: new Cell("one"), problem: new Cell(undefined), drain: async () => {} };
+    Object.assign(next.store, { nodes });
+    const far = await next.access({ isLocal: false, tokenId: "t", scopes: new Set(["read", "prompt"]) });
+    await far.load({ ...REQUEST, id }, LOAD);
+    expect(next.sessions.stateOf("me", id)).toBe("waiting");
+    await passing(world, next.sessions.drain(0));
+    expect([next.sessions.held("me"), next.sessions.stateOf("me", id)]).toEqual([[], "resting"]);
+  },
+);
 
 scenario(
   ["G554"],

@@ -206,6 +206,21 @@ test("what this node owns and does not have open is opened, without being taken 
   endAll();
 });
 
+test("what is being opened when this node begins to drain is given back at once", async () => {
+  const place = world();
+  const shared = new Shared();
+  shared.nodes = [node("one")];
+  shared.left = [session("a")];
+  const { begun, open, endAll } = openings();
+  const takeover = new Takeover({ world: place, nodes: shared.of(), roots: [], hasRoom: () => true, open });
+  await place.advance(THIRD_MS * 1.3);
+  expect([begun, shared.left]).toEqual([[session("a")], []]);
+  const ended = takeover[Symbol.asyncDispose]();
+  endAll();
+  await ended;
+  expect(shared.left).toEqual([session("a")]);
+});
+
 test("a look that fails is no end: the next one comes", async () => {
   const place = world();
   const shared = new Shared();

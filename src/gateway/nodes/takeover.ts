@@ -177,6 +177,7 @@ export class Takeover implements AsyncDisposable {
       } finally {
         this.#opening.delete(key);
         this.#wake();
+        if (signal.aborted) await this.#options.nodes.giveBack(session); // in a drain: not only when this node has ended
       }
     });
   }

@@ -543,7 +543,7 @@ export class SharedSessions implements AsyncDisposable {
   async #closeNow(open: OpenSession): Promise<void> {
     open.rest?.clear();
     const isLeft = open.session.unfinished !== undefined;
-    if (isLeft) this.#left.hold(open.account, open.id);
+    if (isLeft && !this.#options.store.nodes) this.#left.hold(open.account, open.id); // else the store knows
     try {
       await endSession(open, {
         world: this.world,
