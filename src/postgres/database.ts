@@ -171,7 +171,8 @@ export class Connection implements Disposable {
     if (heard) client.on("notification", ({ payload = "" }) => heard.onNotification(payload));
     try {
       await client.connect();
-      if (heard) await client.query(`listen ${heard.channel}`);
+      const listen = { text: `listen ${heard?.channel}`, query_timeout: POSTGRES_LIMITS.connectMs };
+      if (heard) await client.query(listen);
     } catch (error) {
       forget();
       await client.end().catch(() => undefined);
@@ -207,6 +208,7 @@ function configOf(url: string, applicationName: string): pg.ClientConfig {
   if (mode !== undefined && !modes.includes(mode)) throw invalid(`sslmode is not one of ${modes.join(", ")}`);
   // The driver means the strictest by all three, and warns on stderr that this may change.
   const connectionString = url.replace(/([?&]sslmode=)(?:require|verify-ca)(?=&|$)/u, "$1verify-full");
+  const { idleS, everyS, count } = POSTGRES_LIMITS.keepAlive;
   const config: pg.ClientConfig = {
     connectionString,
     types,
@@ -214,6 +216,8 @@ function configOf(url: string, applicationName: string): pg.ClientConfig {
     connectionTimeoutMillis: POSTGRES_LIMITS.connectMs,
     statement_timeout: POSTGRES_LIMITS.statementMs,
     keepAlive: true,
+    // A node whose machine is gone says no good-bye: its connections, and what one of them may have locked, are free soon.
+    options: `-c tcp_keepalives_idle=${idleS} -c tcp_keepalives_interval=${everyS} -c tcp_keepalives_count=${count}`,
   };
   try {
     new pg.Client(config).end().catch(() => undefined); // reads the address and the files it names, and connects nowhere

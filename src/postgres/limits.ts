@@ -3,10 +3,12 @@
 export const POSTGRES_LIMITS = {
   /** The oldest PostgreSQL that is served: older ones get no updates any more. */
   minServerVersion: 14,
-  /** Connections for reads and small changes. Appends, the lease and the inbox have connections of their own. */
+  /** Connections for reads and small changes. Appends (1), the lease (2) and the inbox (3) have connections of their own. */
   poolConnections: 8,
   /** A database that does not take a connection by then is away. */
   connectMs: 3_000,
+  /** The database looks so often, in seconds, whether a silent node is there, and gives it up after so many times without an answer. */
+  keepAlive: { idleS: 10, everyS: 5, count: 2 },
   /** One statement at the database: a copy of a large session takes seconds. */
   statementMs: 60_000,
   /** Without an answer by then a connection counts as broken; what an append did is looked for on another one. Most take milliseconds. */
@@ -28,7 +30,7 @@ export const POSTGRES_LIMITS = {
   /**
    * Messages between nodes: in one statement, and waiting here before all links are given up; attempts to write them; one statement;
    * how often the table is looked at, and cleaned of dead nodes' messages; hints are joined for this long, so many to a
-   * notification, which has at most 8,000 bytes; and a connection that does not answer by then gets no hints any more.
+   * notification, which has at most 8,000 bytes, with ids of 128 characters; and a connection that does not answer by then gets no hints any more.
    */
   inbox: {
     batch: { messages: 500, bytes: 16_777_216 },
@@ -39,7 +41,7 @@ export const POSTGRES_LIMITS = {
     pollMs: 1_000,
     cleanEvery: 10,
     hintEveryMs: 5,
-    hintItems: 50,
+    hintItems: 40,
     probeMs: 1_000,
     /** For messages and hints that are not sent yet when the node ends. */
     closeMs: 1_000,

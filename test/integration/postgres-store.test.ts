@@ -40,6 +40,8 @@ scenario(
     const other = await startPostgres({ listen: { address: "127.0.0.1", port: await freePort() }, tls });
     expect(existsSync(other.socketDir)).toBe(true);
     expect(await other.query("select 1 as n", other.tcpUrl)).toEqual([{ n: 1 }]);
+    await using looking = databaseAt(other.tcpUrl ?? "");
+    expect(await looking.query("show tcp_keepalives_idle")).toEqual([{ tcp_keepalives_idle: "10" }]);
     const folder = mkdtempSync(join(tmpdir(), "tenon-ca-"));
     writeFileSync(join(folder, "ca.pem"), CERTIFICATE);
     const encrypted = `${other.tcpUrl}?application_name=x&sslmode=`;
