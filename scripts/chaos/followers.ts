@@ -1,9 +1,11 @@
 // The clients of the chaos run: two translators for each session, of which one prompts; each keeps every numbered update.
+import { setTimeout as sleep } from "node:timers/promises";
 import { isJsonObject, type JsonObject } from "../../src/base/json/json.js";
 import { remoteLink, Translator } from "../../src/translator/index.js";
 import { nodeWorld, openWebSocket } from "../../src/world/index.js";
 import { numberedLines, type ShownUpdate, shownIn } from "../../test/scenarios/gateway/fleet.js";
 
+const AFTER_ERROR_MS = 1_000;
 const silent = () => {};
 const WORLD = nodeWorld({ log: { debug: silent, info: silent, warn: silent, error: silent } });
 
@@ -130,6 +132,7 @@ export class ChaosSession {
         if (end !== "end_turn") this.failures.push(`turn ${this.turns} ended with ${end}`);
       } catch (error) {
         this.failures.push(`turn ${this.turns}: ${error instanceof Error ? error.message : String(error)}`);
+        await sleep(AFTER_ERROR_MS); // nobody prompts again at once
       }
       this.open -= 1;
     }
