@@ -64,6 +64,7 @@ const gaveUp = [...withoutEnd, { kind: "error", turn: 1, code: "session.gave_up"
 
 test.each<[string, Parameters<typeof evidence>[0], string]>([
   ["a record is missing", gap, "broken logs"],
+  ["the first record is missing", { logs: new Map([["a", log(TURN).slice(1)]]) }, "broken logs"],
   ["a record is there twice", repeat, "broken logs"],
   ["an epoch falls", logs(TURN, [1, 2, 1, 2]), "broken logs"],
   ["a follower missed an update", shown(["2 {}"]), "followers with gaps or repeats"],

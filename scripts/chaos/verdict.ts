@@ -183,9 +183,8 @@ function gaveUpTurns(log: readonly LoggedRecord[]): readonly string[] {
 function brokenLog(log: readonly LoggedRecord[]): readonly string[] {
   if (log.length === 0) return ["there is no record"];
   const problems: string[] = [];
-  const first = log[0]?.seq ?? 0;
   for (const [index, { seq, epoch, fields }] of log.entries()) {
-    if (seq !== first + index) problems.push(`record ${seq} is at place ${first + index}`);
+    if (seq !== index + 1) problems.push(`record ${seq} is at place ${index + 1}`);
     if (epoch < (log[index - 1]?.epoch ?? 0))
       problems.push(`record ${seq} has epoch ${epoch}, lower than the one before`);
     if (seq > 0 && typeof fields["seq"] === "number" && fields["seq"] !== seq)
