@@ -197,10 +197,20 @@ test("what this node owns and does not have open is opened, without being taken 
     return await nodes.takeOver(some);
   };
   shared.nodes = [node("one")];
-  shared.left = [{ ...session("own"), isOwn: true }, session("other")];
+  const gone = { ...session("gone", "/gone"), isOwn: true };
+  shared.left = [{ ...session("own"), isOwn: true }, session("other"), gone];
+  const given: LeftSession[] = [];
+  const giveBack: Nodes["giveBack"] = async (one) => void given.push(one);
   const { begun, open, endAll } = openings();
-  await using _ = new Takeover({ world: place, nodes: { ...nodes, takeOver }, roots: [], hasRoom: () => true, open });
+  await using _ = new Takeover({
+    world: place,
+    nodes: { ...nodes, takeOver, giveBack },
+    roots: ["/srv"],
+    hasRoom: () => true,
+    open,
+  });
   await place.advance(THIRD_MS * 1.3);
+  expect(given[0]).toEqual(gone); // it cannot be opened here
   expect(begun.map(({ id }) => id).toSorted()).toEqual(["other", "own"]);
   expect(wanted).toEqual(["other"]);
   endAll();

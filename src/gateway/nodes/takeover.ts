@@ -140,18 +140,19 @@ export class Takeover implements AsyncDisposable {
 
   /** Of those that are left, the ones this node can open: with the real paths of their folders. */
   async #mine(left: readonly LeftSession[]): Promise<readonly LeftSession[]> {
-    const { world, roots, hasRoom } = this.#options;
+    const { world, roots, hasRoom, nodes } = this.#options;
     const nowMs = world.monotonicMs();
     this.#seenMs = new Map(left.map((one) => [keyOf(one), this.#seenMs.get(keyOf(one)) ?? nowMs]));
     this.#givenUp = new Map([...this.#givenUp].filter(([, untilMs]) => untilMs > nowMs));
     const here: LeftSession[] = [];
     for (const one of left) {
-      const isBusy = this.#opening.has(keyOf(one)) || this.#givenUp.has(keyOf(one));
-      if (isBusy || !hasRoom(one.account)) continue;
+      if (this.#opening.has(keyOf(one)) || this.#givenUp.has(keyOf(one))) continue;
       const real = (path: string) => allowedDirectory(world, path, roots);
       const paths = await Promise.all([one.cwd, ...one.additionalDirectories].map(real)).catch(() => undefined);
       const [cwd, ...additionalDirectories] = paths ?? [];
-      if (cwd !== undefined) here.push(roots.length === 0 ? one : { ...one, cwd, additionalDirectories });
+      if (cwd !== undefined && hasRoom(one.account)) {
+        here.push(roots.length === 0 ? one : { ...one, cwd, additionalDirectories });
+      } else if (one.isOwn) await nodes.giveBack(one);
     }
     return here;
   }
