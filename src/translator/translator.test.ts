@@ -352,7 +352,8 @@ test("joining is tried again while that may help; a session that is gone ends wh
   const id = prompt(session);
   await world.advance(50);
   const busy = { code: -32600, message: "another process has it" };
-  gateway.failures.set("session/resume", [busy, busy, { code: -32002, message: "no such session" }]);
+  const moving = { code: -32002, message: "the gateway stops", data: { code: "session.closed" } };
+  gateway.failures.set("session/resume", [busy, moving, { code: -32002, message: "no such session" }]);
   gateway.cutAll();
   expect((await answerTo(id)).error).toEqual({ code: -32002, message: "no such session" });
   expect(gateway.received.filter(({ method }) => method === "session/resume")).toHaveLength(3);

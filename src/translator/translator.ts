@@ -54,6 +54,12 @@ const CANCELLED: Outcome = { error: { code: ERRORS.cancelled, message: "Request 
 /** Failures of a join that another attempt does not mend. */
 const FINAL: ReadonlySet<number> = new Set([ERRORS.notFound, ERRORS.denied, ERRORS.invalidParams]);
 
+/** A session that is closed there may just be moving to another node. */
+function isFinal({ error }: Outcome): boolean {
+  const data = isJsonObject(error?.data) ? error.data : {};
+  return error !== undefined && FINAL.has(error.code) && data["code"] !== "session.closed";
+}
+
 export class Translator {
   readonly #options: TranslatorOptions;
   readonly #gateway: GatewayClient;
@@ -543,7 +549,7 @@ export class Translator {
       this.#answer(opening.request, outcome);
       if (session.wasJoined) this.#join(session);
       else this.#lose(session, outcome);
-    } else if (FINAL.has(code)) {
+    } else if (isFinal(outcome)) {
       this.#tell(session, "error", `This session cannot be continued: ${outcome.error?.message ?? "unknown cause"}`);
       this.#lose(session, outcome);
     } else {

@@ -221,7 +221,12 @@ export class SharedSessions implements AsyncDisposable {
       });
     }
     if (known || (await account.store.has(id))) return await this.#join({ ...request, id }, opener);
-    return await this.#opening(account, id, () => this.#create(account, request, opener));
+    const created = this.#opening(account, id, () => this.#create(account, request, opener));
+    return await created.catch(async (error: unknown) => {
+      // Another node may have begun it meanwhile, for the same client, whose connection broke before it was told.
+      if (!this.#options.store.nodes || !(await account.store.has(id))) throw error;
+      return await this.#join({ ...request, id }, opener);
+    });
   }
 
   async #create(account: Account, request: NewSession, opener: OpenFor): Promise<OpenSession> {
