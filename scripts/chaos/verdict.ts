@@ -247,8 +247,10 @@ function handOvers(held: readonly Held[], logs: ReadonlyMap<string, readonly Log
     const next = log.findIndex((record) => record.epoch > epoch);
     const [before, after] = [log[next - 1], log[next]];
     const isOver = before?.kind === "end" || before?.kind === "error" || before?.kind === "closed";
+    // A takeover and the opening raise it once each: more is a node that took the session and was hit before it wrote anything.
+    const isByOne = after !== undefined && after.epoch <= epoch + 2;
     return before && after && !isOver
-      ? [{ isClear, ms: after.t - atMs, fromReleaseMs: after.t - Math.max(before.t, atMs) }]
+      ? [{ isClear: isClear && isByOne, ms: after.t - atMs, fromReleaseMs: after.t - Math.max(before.t, atMs) }]
       : [];
   });
 }

@@ -28,6 +28,7 @@ export class Database implements AsyncDisposable {
   readonly #config: pg.ClientConfig;
   readonly #world: DatabaseWorld;
   readonly #pool: pg.Pool;
+  readonly #names = new Map<string, string>();
   /** Its address without a password, for people. */
   readonly shown: string;
   readonly #problem = new Cell<string | undefined>(undefined);
@@ -73,11 +74,18 @@ export class Database implements AsyncDisposable {
     // While it is away nobody waits long for it.
     const withinMs = this.#failing.size === 0 ? timeoutMs : POSTGRES_LIMITS.connectMs;
     try {
-      const statement = { text, values: [...values], query_timeout: withinMs };
+      const statement = { name: this.#nameOf(text), text, values: [...values], query_timeout: withinMs };
       return (await this.#pool.query<T>(statement)).rows;
     } catch (error) {
       throw databaseError(error, this.shown);
     }
+  }
+
+  /** Each is planned once a connection, not each time. There are only those that are written in this module. */
+  #nameOf(text: string): string {
+    const name = this.#names.get(text) ?? `q${this.#names.size}`;
+    this.#names.set(text, name);
+    return name;
   }
 
   /** For one purpose; it is made with the first statement, and again after it broke. `heard`: what it hears besides. */

@@ -38,6 +38,8 @@ export const TRANSLATOR_LIMITS = {
   toldReasons: 1_000,
   /** Of the nodes of one gateway. */
   addresses: 16,
+  /** Over which the clients of a node that is gone spread themselves when they come to the other nodes. */
+  spreadMs: 1_000,
   /** Of a configuration file that is searched for names of variables. */
   configMaxBytes: 1_048_576,
 } as const;

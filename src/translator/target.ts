@@ -1,4 +1,5 @@
 // The gateway of `--gateway URL`, or its nodes: which addresses are taken, and where its token comes from.
+import { sleep } from "../base/async/deadline.js";
 import { messageOf, TenonError } from "../base/errors.js";
 import { isLoopbackHost } from "../base/io/net-policy.js";
 import { defined } from "../base/json/defined.js";
@@ -67,10 +68,16 @@ function checkGatewayUrl(text: string, { isInsecure, option = "--gateway" }: Url
  */
 export function remoteLink(
   { urls, tokenFile, token: given }: RemoteTarget,
-  { world, openWebSocket }: { readonly world: Pick<World, "env" | "files">; readonly openWebSocket: OpenWebSocket },
+  {
+    world,
+    openWebSocket,
+  }: { readonly world: Pick<World, "env" | "files" | "after" | "random">; readonly openWebSocket: OpenWebSocket },
 ): OpenLink {
   let next = 0;
   return async (listener, signal) => {
+    // The clients of a node that is gone come to the others, which open its sessions at the same time.
+    const spreadMs = next > 0 && urls.length > 1 ? TRANSLATOR_LIMITS.spreadMs : 0;
+    if (spreadMs > 0) await sleep(world, spreadMs * world.random(), signal);
     const fromPlace = async () =>
       tokenFile === undefined ? world.env[TOKEN_VARIABLE]?.trim() : await tokenIn(world, tokenFile);
     const token = given ?? (await fromPlace());

@@ -254,9 +254,12 @@ export class ClientLinks {
   async #begun(
     id: string,
   ): Promise<{ readonly cwd: string; readonly additionalDirectories: readonly string[] } | undefined> {
-    const { store } = this.#options.access;
-    if (!(await store.has(id))) return undefined;
-    return (await store.place(id)) ?? { cwd: "", additionalDirectories: [] };
+    try {
+      return (await this.#options.access.store.place(id)) ?? { cwd: "", additionalDirectories: [] };
+    } catch (error) {
+      if (error instanceof TenonError && error.code === "session.not_found") return undefined;
+      throw error;
+    }
   }
 
   /** Undefined: this node may open a session there. Throws where no node may. */

@@ -145,9 +145,14 @@ export class Takeover implements AsyncDisposable {
     this.#seenMs = new Map(left.map((one) => [keyOf(one), this.#seenMs.get(keyOf(one)) ?? nowMs]));
     this.#givenUp = new Map([...this.#givenUp].filter(([, untilMs]) => untilMs > nowMs));
     const here: LeftSession[] = [];
+    const reals = new Map<string, Promise<string>>(); // many sessions are in one directory
+    const real = (path: string) => {
+      const found = reals.get(path) ?? allowedDirectory(world, path, roots);
+      reals.set(path, found);
+      return found;
+    };
     for (const one of left) {
       if (this.#opening.has(keyOf(one)) || this.#givenUp.has(keyOf(one))) continue;
-      const real = (path: string) => allowedDirectory(world, path, roots);
       const paths = await Promise.all([one.cwd, ...one.additionalDirectories].map(real)).catch(() => undefined);
       const [cwd, ...additionalDirectories] = paths ?? [];
       if (cwd !== undefined && hasRoom(one.account)) {
@@ -177,7 +182,7 @@ export class Takeover implements AsyncDisposable {
         await this.#attempt(session, signal);
       } finally {
         this.#opening.delete(key);
-        this.#wake();
+        if (this.#opening.size <= GATEWAY_LIMITS.nodes.openedAtOnce / 2) this.#wake();
         if (signal.aborted) await this.#options.nodes.giveBack(session); // in a drain: not only when this node has ended
       }
     });
