@@ -85,7 +85,7 @@ export class PostgresInbox implements Pick<Nodes, "send" | "listen" | "hint" | "
     this.#unsent.push(message);
     this.#unsentBytes += message.body.length;
     const { messages, bytes } = POSTGRES_LIMITS.inbox.unsent;
-    if (this.#unsent.length > messages || this.#unsentBytes > bytes) return this.#lose("too many messages wait");
+    if (this.#unsent.length > messages || this.#unsentBytes > bytes) this.#dropLargest();
     if (this.#sendingNow) return;
     this.#scope.run("messages to other nodes", async (signal) => {
       this.#sendingNow = this.#sendAll(signal);
@@ -184,8 +184,20 @@ export class PostgresInbox implements Pick<Nodes, "send" | "listen" | "hint" | "
     this.#broken(undefined);
   }
 
-  #broken(node: string | undefined): void {
-    contained(this.#options.world.log, "links that broke", () => this.#listener?.onBroken(node));
+  /** The link that fills it costs no other one its messages. */
+  #dropLargest(): void {
+    const sizes = new Map<string, number>();
+    for (const { link, body } of this.#unsent) sizes.set(link, (sizes.get(link) ?? 0) + 1_000 + body.length);
+    const [largest] = [...sizes].reduce((most, one) => (one[1] > most[1] ? one : most));
+    const node = this.#unsent.find(({ link }) => link === largest)?.node;
+    this.#unsent = this.#unsent.filter(({ link }) => link !== largest);
+    this.#unsentBytes = this.#unsent.reduce((sum, { body }) => sum + body.length, 0);
+    this.#options.world.log.warn("inbox.full", { link: largest });
+    this.#broken(node, largest);
+  }
+
+  #broken(node: string | undefined, link?: string): void {
+    contained(this.#options.world.log, "links that broke", () => this.#listener?.onBroken(node, link));
   }
 
   async #poll(signal: AbortSignal): Promise<void> {

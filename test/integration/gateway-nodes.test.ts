@@ -442,6 +442,7 @@ scenario(
     const [a = "", b = ""] = [one.self.value, two.self.value];
     const heard = new Map<string, number[]>();
     const broken: (string | undefined)[] = [];
+    const full: string[] = [];
     const hints = new Set<string>();
     const listener = (self: string) => ({
       onMessage: ({ link, n, body, node }: { link: string; n: number; body: string; node: string }) => {
@@ -449,7 +450,7 @@ scenario(
         const key = `${node} ${self} ${link}`;
         heard.set(key, [...(heard.get(key) ?? []), n]);
       },
-      onBroken: (node: string | undefined) => broken.push(node),
+      onBroken: (node: string | undefined, link?: string) => (link === undefined ? broken.push(node) : full.push(link)),
     });
     one.listen(listener(a));
     two.listen(listener(b));
@@ -481,6 +482,9 @@ scenario(
       },
       { timeout: 15_000, interval: 200 },
     );
+    // A link that sends more than may wait breaks, and no other one.
+    for (let n = 1; n <= 9; n += 1) one.send({ node: b, link: "full", n, body: "x".repeat(8_000_000) });
+    expect(full).toEqual(["full"]);
     send(one, b, "z", 1);
     await vi.waitFor(() => expect(heard.get(`${a} ${b} z`)).toEqual([1]), { timeout: 10_000 });
     // A node that is gone: its links break, and its messages are dropped.

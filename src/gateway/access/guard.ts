@@ -96,6 +96,12 @@ export class Guard {
     return typeof verdict === "string" ? this.refuse(`${verdict}_token`, remote) : verdict;
   }
 
+  /** Where other nodes make tokens, one that is not known here is looked for first. Undefined: there is nothing to wait for. */
+  lookFor(request: IncomingMessage, entrance: Entrance, cookie?: string): Promise<void> | undefined {
+    const secret = entrance.kind === "socket" ? undefined : (bearerToken(request) ?? cookie);
+    return secret === undefined ? undefined : this.#options.tokens.lookFor(secret);
+  }
+
   /** For paths that need no token: health, and figures at the loopback address. */
   checkPlace(request: IncomingMessage, entrance: Entrance): Refusal | undefined {
     const reason = this.#placeProblem(request, entrance);

@@ -305,7 +305,8 @@ export class LiveTokens implements AsyncDisposable {
 
   /** Where other nodes make them: one that is not known may be a moment old. Undefined: there is nothing to wait for. */
   lookFor(secret: string): Promise<void> | undefined {
-    return this.kept.storage.isShared && !this.#byHash.has(hashOf(secret)) ? this.ready() : undefined;
+    const isOne = secret.startsWith(PREFIX) || secret.startsWith(DEVICE_PREFIX);
+    return isOne && this.kept.storage.isShared && !this.#byHash.has(hashOf(secret)) ? this.ready() : undefined;
   }
 
   /** Called for every token that is revoked, removed, or cannot be read any more. */
@@ -325,7 +326,6 @@ export class LiveTokens implements AsyncDisposable {
 
   #verify(secret: string, prefix: string): TokenVerdict {
     const found = secret.startsWith(prefix) ? this.#byHash.get(hashOf(secret)) : undefined;
-    if (!found && this.kept.storage.isShared) this.#changed(); // another node may have made it a moment ago
     if (!found || (found.isDevice === true) !== (prefix === DEVICE_PREFIX)) return "unknown";
     const parent = found.parent === undefined ? found : this.#byId.get(found.parent);
     if (!parent || parent.revokedAt !== undefined || found.revokedAt !== undefined) return "revoked";

@@ -48,6 +48,10 @@ export class LinkEnd {
     this.#options = options;
   }
 
+  get id(): string {
+    return this.#options.id;
+  }
+
   get node(): string {
     return this.#options.node;
   }

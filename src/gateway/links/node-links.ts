@@ -24,6 +24,10 @@ export interface NodeLinksOptions {
 interface FollowedLog {
   readonly log: Promise<StoredLog>;
   users: number;
+  /** Of the last record that it is to be read up to. */
+  seq: number;
+  /** Until it is read on. */
+  soon?: Timer;
 }
 
 /** A log that is followed: `release` it when nobody of the client needs it. */
@@ -51,7 +55,8 @@ export class NodeLinks implements AsyncDisposable {
     const { nodes } = options;
     const listening = nodes.listen({
       onMessage: (message) => this.#receive(message),
-      onBroken: (node) => this.#break((end) => node === undefined || end.node === node),
+      onBroken: (node, link) =>
+        this.#break((end) => (node === undefined || end.node === node) && (link === undefined || end.id === link)),
     });
     const hinted = nodes.onHint(({ session, seq }) => this.advance(session, seq ?? Number.POSITIVE_INFINITY));
     const stop = nodes.self.subscribe(() => this.#break(() => true)); // the links were those of the lease that is over
@@ -86,13 +91,14 @@ export class NodeLinks implements AsyncDisposable {
   /** One log for all clients of this node. `seq`: of a record that is in the store. */
   async follow(store: SessionStore, id: string, seq: number): Promise<UsedLog> {
     const ofId = this.#logs.get(id) ?? new Map<SessionStore, FollowedLog>();
-    const known = ofId.get(store) ?? { log: StoredLog.open(store, id, seq), users: 0 };
+    const known = ofId.get(store) ?? { log: StoredLog.open(store, id, seq), users: 0, seq: 0 };
     this.#logs.set(id, ofId.set(store, known));
     known.users += 1;
     this.#checkSoon();
     const release = () => {
       known.users -= 1;
       if (known.users > 0) return;
+      known.soon?.clear();
       this.#forget(id, store, known);
       handled(
         known.log.then((log) => log.close()),
@@ -110,18 +116,29 @@ export class NodeLinks implements AsyncDisposable {
     }
   }
 
-  /** The session has a record of that number: those who follow it here get it. */
+  /** The session has a record of that number: those who follow it here get it, with those that come in the next moment. */
   advance(session: string, seq: number): void {
+    const { world } = this.#options;
     for (const [store, followed] of this.#logs.get(session) ?? []) {
-      const advanced = followed.log.then(async (stored) => {
-        if (stored.log.lastSeq < seq) await stored.advance();
-      });
-      // The next hint or look tries again; a database that stays away ends the links.
-      advanced.catch((error: unknown) => {
-        if (isGone(error)) this.#forget(session, store, followed);
-        this.#options.world.log.warn("links.read_failed", { session, error: messageOf(error) });
+      followed.seq = Math.max(followed.seq, seq);
+      followed.soon ??= world.after(GATEWAY_LIMITS.links.gatherMs, () => {
+        delete followed.soon;
+        this.#readOn(session, store, followed);
       });
     }
+  }
+
+  /** The next hint or look tries again; a database that stays away ends the links. */
+  #readOn(session: string, store: SessionStore, followed: FollowedLog): void {
+    const { seq } = followed;
+    followed.seq = 0;
+    const advanced = followed.log.then(async (stored) => {
+      if (stored.log.lastSeq < seq) await stored.advance();
+    });
+    advanced.catch((error: unknown) => {
+      if (isGone(error)) this.#forget(session, store, followed);
+      this.#options.world.log.warn("links.read_failed", { session, error: messageOf(error) });
+    });
   }
 
   #forget(session: string, store: SessionStore, followed: FollowedLog): void {

@@ -100,10 +100,10 @@ export interface Nodes {
   drain(): Promise<void>;
   /** Never rejects: a link whose message cannot be delivered is reported by `onBroken`. */
   send(message: NodeMessage): void;
-  /** `onBroken`: messages of links with that node may be lost; without a node: of all links. */
+  /** `onBroken`: messages of links with that node, or of that one, may be lost; without a node: of all links. */
   listen(listener: {
     readonly onMessage: (message: NodeMessage) => void;
-    readonly onBroken: (node: string | undefined) => void;
+    readonly onBroken: (node: string | undefined, link?: string) => void;
   }): Disposable;
   /** Tells the other nodes, soon and perhaps never, that a session has more records or was released. */
   hint(hint: NodeHint): void;

@@ -227,9 +227,19 @@ class GatewayServer implements Gateway {
       if (isOpen) return this.#answerOpen(path, response);
       return refuse(response, this.#guard.refuse("unknown_path", addressOf(request)));
     }
+    const look = this.#guard.lookFor(request, entrance);
+    if (!look) return this.#admit(request, response, entrance);
+    handled(
+      look.then(() => this.#admit(request, response, entrance)),
+      this.#world.log,
+      "request of a client",
+    );
+  }
+
+  #admit(request: IncomingMessage, response: ServerResponse, entrance: Entrance): void {
     const principal = this.#guard.admit(request, entrance);
     if (isRefusal(principal)) return refuse(response, principal);
-    if (path === "/metrics") return this.#answerOpen(path, response);
+    if (pathOf(request) === "/metrics") return this.#answerOpen("/metrics", response);
     const isNew = request.method === "POST" && request.headers["acp-connection-id"] === undefined;
     if (isNew && !this.#takesClients()) return refuse(response, this.#guard.refuse("closing", addressOf(request)));
     handled(this.#http.handle(request, response, principal), this.#world.log, "request over HTTP");
@@ -252,12 +262,29 @@ class GatewayServer implements Gateway {
     handled(page, this.#world.log, "page of figures");
   }
 
-  #upgrade(
+  #upgrade(request: IncomingMessage, opened: { socket: Duplex; head: Buffer; entrance: Entrance }): void {
+    const { socket, entrance } = opened;
+    const cookie = entrance.kind === "tcp" ? cookieOf(request, entrance) : undefined;
+    const look = this.#guard.lookFor(request, entrance, cookie);
+    if (!look) return this.#admitUpgrade(request, { ...opened, cookie });
+    socket.on("error", () => {}); // the client is gone
+    handled(
+      look.then(() => this.#admitUpgrade(request, { ...opened, cookie })),
+      this.#world.log,
+      "upgrade of a client",
+    );
+  }
+
+  #admitUpgrade(
     request: IncomingMessage,
-    { socket, head, entrance }: { socket: Duplex; head: Buffer; entrance: Entrance },
+    {
+      socket,
+      head,
+      entrance,
+      cookie,
+    }: { socket: Duplex; head: Buffer; entrance: Entrance; cookie: string | undefined },
   ): void {
     const remote = addressOf(request);
-    const cookie = entrance.kind === "tcp" ? cookieOf(request, entrance) : undefined;
     const principal = this.#guard.admit(request, entrance, cookie);
     if (isRefusal(principal)) return refuseUpgrade(socket, principal);
     if (pathOf(request) !== "/acp") return refuseUpgrade(socket, this.#guard.refuse("unknown_path", remote));
