@@ -115,6 +115,8 @@ scenario(
     await laptop.locator(".question-card").waitFor();
     await laptop.reload();
     await laptop.locator(".question-card").waitFor();
+    await laptop.locator(".item.user").nth(1).waitFor(); // the question may be there before the conversation
+    await laptop.locator(".item.tool").nth(1).waitFor();
     expect(await count(laptop, ".item.user")).toBe(2);
     expect(await count(laptop, ".item.tool")).toBe(2);
 
