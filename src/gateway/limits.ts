@@ -91,8 +91,7 @@ export const GATEWAY_LIMITS = {
   nodes: { leftAtOnce: 1_000, openedAtOnce: 8, openAttempts: 5, givenUpMs: 60_000, announceMs: 1_000 },
   /**
    * Between nodes: one message; links of one client's connection; sessions that it has open at other nodes; messages of a session
-   * that wait for its records, and their bytes; how often it is looked whether nodes live, and whether sessions have more records; how
-   * long records are gathered before they are read.
+   * that wait for its records, and their bytes; how often it is looked whether nodes live, and whether sessions have more records.
    */
   links: {
     messageMaxBytes: 8_388_608,
@@ -100,7 +99,6 @@ export const GATEWAY_LIMITS = {
     sessionsPerConnection: 256,
     waiting: { messages: 1_000, bytes: 33_554_432 },
     checkMs: 1_000,
-    gatherMs: 25,
   },
   /** For messages under way when the gateway closes. */
   closeMs: 1_000,

@@ -24,10 +24,6 @@ export interface NodeLinksOptions {
 interface FollowedLog {
   readonly log: Promise<StoredLog>;
   users: number;
-  /** Of the last record that it is to be read up to. */
-  seq: number;
-  /** Until it is read on. */
-  soon?: Timer;
 }
 
 /** A log that is followed: `release` it when nobody of the client needs it. */
@@ -91,14 +87,13 @@ export class NodeLinks implements AsyncDisposable {
   /** One log for all clients of this node. `seq`: of a record that is in the store. */
   async follow(store: SessionStore, id: string, seq: number): Promise<UsedLog> {
     const ofId = this.#logs.get(id) ?? new Map<SessionStore, FollowedLog>();
-    const known = ofId.get(store) ?? { log: StoredLog.open(store, id, seq), users: 0, seq: 0 };
+    const known = ofId.get(store) ?? { log: StoredLog.open(store, id, seq), users: 0 };
     this.#logs.set(id, ofId.set(store, known));
     known.users += 1;
     this.#checkSoon();
     const release = () => {
       known.users -= 1;
       if (known.users > 0) return;
-      known.soon?.clear();
       this.#forget(id, store, known);
       handled(
         known.log.then((log) => log.close()),
@@ -116,29 +111,18 @@ export class NodeLinks implements AsyncDisposable {
     }
   }
 
-  /** The session has a record of that number: those who follow it here get it, with those that come in the next moment. */
+  /** The session has a record of that number: those who follow it here get it. */
   advance(session: string, seq: number): void {
-    const { world } = this.#options;
     for (const [store, followed] of this.#logs.get(session) ?? []) {
-      followed.seq = Math.max(followed.seq, seq);
-      followed.soon ??= world.after(GATEWAY_LIMITS.links.gatherMs, () => {
-        delete followed.soon;
-        this.#readOn(session, store, followed);
+      const advanced = followed.log.then(async (stored) => {
+        if (stored.log.lastSeq < seq) await stored.advance();
+      });
+      // The next hint or look tries again; a database that stays away ends the links.
+      advanced.catch((error: unknown) => {
+        if (isGone(error)) this.#forget(session, store, followed);
+        this.#options.world.log.warn("links.read_failed", { session, error: messageOf(error) });
       });
     }
-  }
-
-  /** The next hint or look tries again; a database that stays away ends the links. */
-  #readOn(session: string, store: SessionStore, followed: FollowedLog): void {
-    const { seq } = followed;
-    followed.seq = 0;
-    const advanced = followed.log.then(async (stored) => {
-      if (stored.log.lastSeq < seq) await stored.advance();
-    });
-    advanced.catch((error: unknown) => {
-      if (isGone(error)) this.#forget(session, store, followed);
-      this.#options.world.log.warn("links.read_failed", { session, error: messageOf(error) });
-    });
   }
 
   #forget(session: string, store: SessionStore, followed: FollowedLog): void {
