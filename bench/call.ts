@@ -1,8 +1,8 @@
 // `npm run bench -- call`: what a tool call costs over stdio and HTTP, against a client by hand in the same rounds.
 import { parseArgs } from "node:util";
 import type { CallJob, PeerClient } from "./call/client.program.js";
-import { type AbsentPeer, installPeers } from "./call/peers.js";
-import { brokenPromises, SCENARIOS, type Scenario } from "./call/scenarios.js";
+import { type AbsentPeer, installPeers, PEER_NAMES } from "./call/peers.js";
+import { brokenPromises, lostRaces, SCENARIOS, type Scenario } from "./call/scenarios.js";
 import { positive, runBench } from "./lib/command.js";
 import { type Contestant, contest, type Summary } from "./lib/contest.js";
 import { measuredEnv, TemporaryFolder } from "./lib/environment.js";
@@ -10,15 +10,18 @@ import type { Target } from "./lib/mcp-target.js";
 import { bundleProgram } from "./lib/programs.js";
 import { printResult, printTable, say } from "./lib/report.js";
 import { HttpServerProcess, type Program, stdioTarget, takeSample } from "./lib/sample.js";
+import { ADAPTERS, type AdapterName } from "./lib/tenon-adapters.js";
 
-const USAGE = "usage: npm run bench -- call [--peers] [--samples N] [--only TEXT] [--node PATH] [--assert]";
+const USAGE =
+  "usage: npm run bench -- call [--peers | --peer NAME]... [--samples N] [--only TEXT] [--node PATH] [--assert]";
 const DEFAULT_SAMPLES = 15;
 /** Toolkits are several times slower, and their place is not in doubt. */
 const PEER_ROUNDS = 3;
 const OURS = "tenon";
 
 interface Options {
-  readonly withPeers: boolean;
+  /** Toolkits to measure beside us; with any of them, our adapters to toolkits are measured too. */
+  readonly peers: readonly string[];
   readonly isAsserted: boolean;
   readonly samples: number;
   /** Part of the names of the scenarios to run. */
@@ -36,6 +39,7 @@ interface Bench {
   readonly server: string;
   readonly http: HttpServerProcess;
   readonly peers: readonly PeerClient[];
+  readonly adapters: readonly AdapterName[];
 }
 
 function readOptions(words: readonly string[]): Options {
@@ -43,6 +47,7 @@ function readOptions(words: readonly string[]): Options {
     args: [...words],
     options: {
       peers: { type: "boolean", default: false },
+      peer: { type: "string", multiple: true, default: [] },
       assert: { type: "boolean", default: false },
       samples: { type: "string", default: String(DEFAULT_SAMPLES) },
       only: { type: "string", default: "" },
@@ -52,7 +57,9 @@ function readOptions(words: readonly string[]): Options {
   const samples = positive("samples", values.samples);
   const { only, node } = values;
   if (!SCENARIOS.some(({ name }) => name.includes(only))) throw new Error(`--only ${only}: no scenario is called so`);
-  return { withPeers: values.peers, isAsserted: values.assert, samples, only, node };
+  const unknown = values.peer.find((name) => !PEER_NAMES.includes(name));
+  if (unknown !== undefined) throw new Error(`--peer ${unknown}: there are ${PEER_NAMES.join(", ")}`);
+  return { peers: values.peers ? PEER_NAMES : values.peer, isAsserted: values.assert, samples, only, node };
 }
 
 async function runScenario(scenario: Scenario, bench: Bench, samples: number): Promise<ScenarioResult> {
@@ -65,6 +72,7 @@ async function runScenario(scenario: Scenario, bench: Bench, samples: number): P
   const contestants = [
     contestant("raw", "raw"),
     contestant(OURS, OURS),
+    ...bench.adapters.map((adapter) => contestant(adapter, adapter, PEER_ROUNDS)),
     ...bench.peers.map((peer) => contestant(peer.name, peer, PEER_ROUNDS)),
   ];
   const rounds = Math.min(samples, scenario.maxRounds ?? samples);
@@ -91,7 +99,7 @@ function show({ scenario, contestants }: ScenarioResult): void {
   printTable([scenario, ...figures, ""], rows);
 }
 
-async function main({ withPeers, isAsserted, samples, only, node }: Options): Promise<void> {
+async function main({ peers: wanted, isAsserted, samples, only, node }: Options): Promise<void> {
   using scratch = new TemporaryFolder();
   const cwd = scratch.folder("work");
   const [file, server] = await Promise.all([
@@ -99,18 +107,18 @@ async function main({ withPeers, isAsserted, samples, only, node }: Options): Pr
     bundleProgram("lib/mcp-server.program.ts"),
   ]);
   const program: Program = { node, file, env: measuredEnv(cwd), cwd };
-  const { peers, absent }: { peers: PeerClient[]; absent: AbsentPeer[] } = withPeers
-    ? await installPeers(say)
-    : { peers: [], absent: [] };
+  const { peers, absent }: { peers: PeerClient[]; absent: AbsentPeer[] } = await installPeers(wanted, say);
+  const adapters = wanted.length === 0 ? [] : ADAPTERS;
   using http = await HttpServerProcess.start(node, server, { toolCount: 3 });
   const results: ScenarioResult[] = [];
   const broken: string[] = [];
   for (const scenario of SCENARIOS.filter(({ name }) => name.includes(only))) {
-    const result = await runScenario(scenario, { program, server, http, peers }, samples);
+    const result = await runScenario(scenario, { program, server, http, peers, adapters }, samples);
     show(result);
     results.push(result);
     const [, own, ...others] = result.contestants;
-    broken.push(...(own ? brokenPromises(scenario, own, others) : []));
+    const toolkits = others.filter(({ name }) => peers.some((peer) => peer.name === name));
+    broken.push(...(own ? brokenPromises(scenario, own, toolkits) : []), ...lostRaces(scenario.name, others));
   }
   say("");
   for (const { name, reason } of absent) say(`${name}: ${reason}`);

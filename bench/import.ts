@@ -12,7 +12,7 @@ import type { Figures } from "./lib/sample.js";
 
 const USAGE = "usage: npm run bench -- import [--samples N] [--node PATH] [--assert]";
 const DEFAULT_SAMPLES = 30;
-const ENTRIES = ["index", "mcp/index", "tools/index", "acp/index", "testing/index"];
+const ENTRIES = ["index", "mcp", "tools", "acp", "gateway", "testing"];
 
 /** Beyond an empty module, as a multiple of its time: 60 ms where `node -e 0` takes 25 ms. */
 const PROMISE = 60 / 25;

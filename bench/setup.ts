@@ -1,6 +1,9 @@
 // `npm run bench -- setup`: how long until all tools of a session's servers are there, against the same by hand.
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import type { PeerClient } from "./call/client.program.js";
+import { installPeers } from "./call/peers.js";
+import { lostRaces } from "./call/scenarios.js";
 import { type CommonOptions, readCommon, runBench } from "./lib/command.js";
 import { type Contestant, contest, type Summary } from "./lib/contest.js";
 import { measuredEnv, TemporaryFolder } from "./lib/environment.js";
@@ -9,10 +12,14 @@ import { bundleProgram } from "./lib/programs.js";
 import { printResult, printTable, say } from "./lib/report.js";
 import { type Figures, type Program, takeSample } from "./lib/sample.js";
 import { median, rounded } from "./lib/statistics.js";
+import { ADAPTERS } from "./lib/tenon-adapters.js";
 import type { SetupJob, StdioTarget } from "./setup/client.program.js";
 
-const USAGE = "usage: npm run bench -- setup [--samples N] [--node PATH] [--assert]";
+const USAGE = "usage: npm run bench -- setup [--peers] [--samples N] [--node PATH] [--assert]";
 const DEFAULT_SAMPLES = 15;
+/** Adapters and toolkits: their place is not in doubt. */
+const OTHER_ROUNDS = 5;
+const TOOLKITS = ["ai-sdk", "langchain"];
 const OURS = "tenon";
 const TOOLS = 10_000;
 /** Servers with the same tools as the first. */
@@ -59,24 +66,27 @@ class SetupBench {
   readonly #program: Program;
   readonly #server: string;
   readonly #spawnLog: string;
+  readonly #peers: readonly PeerClient[];
 
-  constructor(program: Program, server: string) {
+  constructor(program: Program, server: string, peers: readonly PeerClient[]) {
     this.#program = program;
+    this.#peers = peers;
     this.#server = server;
     this.#spawnLog = join(program.cwd, "spawns.txt");
   }
 
   async ready(scenario: Scenario, samples: number): Promise<ReadyResult> {
-    const { healthy, others = [] } = scenario;
+    const { healthy, others: bad = [] } = scenario;
     const own: number[] = [];
     const floor: number[] = [];
     const late: number[] = [];
     let spawns = 0;
-    const contestant = (client: "raw" | "tenon", readyMs: number[]): Contestant => ({
-      name: client,
+    const contestant = (client: SetupJob["client"], readyMs: number[] = []): Contestant => ({
+      name: typeof client === "string" ? client : client.name,
+      ...(client === "raw" || client === OURS ? {} : { maxRounds: OTHER_ROUNDS }),
       sample: async () => {
         rmSync(this.#spawnLog, { force: true });
-        const ran = await this.#run({ client, ...this.#targets(healthy, others), work: "ready" });
+        const ran = await this.#run({ client, ...this.#targets(healthy, bad), work: "ready" });
         const { readyAtMs = Number.NaN, ...figures } = ran;
         if (client === OURS) {
           spawns = Math.max(spawns, this.#mostSpawns(healthy.length));
@@ -88,7 +98,10 @@ class SetupBench {
         return figures;
       },
     });
-    const contestants = await contest([contestant("raw", floor), contestant(OURS, own)], samples);
+    // Toolkits that wait for every server would wait for the hung one.
+    const peers = bad.length === 0 ? this.#peers : [];
+    const others = [...ADAPTERS, ...peers].map((client) => contestant(client));
+    const contestants = await contest([contestant("raw", floor), contestant(OURS, own), ...others], samples);
     const laterThanRawMs =
       own.length === 0 ? Number.NaN : median(own.map((ms, round) => ms - (floor[round] ?? Number.NaN)));
     return {
@@ -167,6 +180,7 @@ function brokenPromises(ready: readonly ReadyResult[], memory: Summary | undefin
         : []),
       ...(isAboutLists && !(ratio <= PROMISES.listRatio) ? [`${scenario}: ready in ${ratio} x raw`] : []),
       ...(spawnsPerServer === 1 ? [] : [`${scenario}: a server was started ${spawnsPerServer} times`]),
+      ...lostRaces(scenario, contestants, ["readyMs"]),
     ];
   });
   const { listMb: heapRatio = Number.NaN } = memory?.ratio ?? {};
@@ -196,14 +210,24 @@ function show({ scenario, lateMs, laterThanRawMs, spawnsPerServer, contestants }
   say(`starts per server: ${spawnsPerServer}`);
 }
 
-async function main({ isAsserted, samples, node }: CommonOptions): Promise<void> {
+interface Options extends CommonOptions {
+  readonly withPeers: boolean;
+}
+
+function readOptions(words: readonly string[]): Options {
+  const common = words.filter((word) => word !== "--peers");
+  return { ...readCommon(common, DEFAULT_SAMPLES), withPeers: common.length < words.length };
+}
+
+async function main({ isAsserted, samples, node, withPeers }: Options): Promise<void> {
   using scratch = new TemporaryFolder();
   const cwd = scratch.folder("work");
   const [file, server] = await Promise.all([
     bundleProgram("setup/client.program.ts"),
     bundleProgram("lib/mcp-server.program.ts"),
   ]);
-  const bench = new SetupBench({ node, nodeArgs: ["--expose-gc"], file, env: measuredEnv(cwd), cwd }, server);
+  const { peers, absent } = await installPeers(withPeers ? TOOLKITS : [], say);
+  const bench = new SetupBench({ node, nodeArgs: ["--expose-gc"], file, env: measuredEnv(cwd), cwd }, server, peers);
   const ready: ReadyResult[] = [];
   for (const scenario of SCENARIOS) {
     const result = await bench.ready(scenario, samples);
@@ -221,10 +245,11 @@ async function main({ isAsserted, samples, node }: CommonOptions): Promise<void>
   say(`calls of code that reads schemas: ${beforeFirstUse} before the first use, ${withFirstUse} with it`);
   const own = memory.find(({ name }) => name === OURS);
   const broken = brokenPromises(ready, own, schemas);
+  for (const { name, reason } of absent) say(`${name}: ${reason}`);
   for (const line of broken) say(`promise broken: ${line}`);
   const date = new Date().toISOString().slice(0, 10);
-  printResult({ bench: "setup", date, samples, ready, memory, schemas, broken });
+  printResult({ bench: "setup", date, samples, ready, memory, schemas, absent, broken });
   if (isAsserted && broken.length > 0) process.exitCode = 1;
 }
 
-await runBench(USAGE, (words) => readCommon(words, DEFAULT_SAMPLES), main);
+await runBench(USAGE, readOptions, main);

@@ -19,11 +19,15 @@ import { ROOT, run, seconds } from "./lib/run.js";
 
 const USAGE = "usage: npm run chaos [-- [--ci] [--seconds N] [--sessions N] [--seed N] [--keep]]";
 const NODES = 3;
-const STEPS = 30;
 const LEASE_MS = 3_000;
 const DATABASE_PORT = 5_432;
-const FULL = { seconds: 180, sessions: 200, callMs: [1_000, 3_000] } as const;
-const CI = { seconds: 30, sessions: 30, callMs: [100, 500] } as const;
+/**
+ * About 6,000 calls in all: each session has one turn of 30 steps, which lasts as long as the faults do. Calls that are answered sooner
+ * would be more load than is promised for; a shorter run has fewer steps at the same pace.
+ */
+const FULL = { seconds: 180, sessions: 200, callMs: [3_500, 7_500], steps: 30, turns: 1 } as const;
+/** Few sessions, so turn follows turn. */
+const CI = { seconds: 30, sessions: 30, callMs: [100, 500], steps: 30, turns: Number.POSITIVE_INFINITY } as const;
 /** Of one account. A token has 600 requests a minute: clients of ten sessions that connect again after each fault need more. */
 const SESSIONS_PER_TOKEN = 4;
 const OPENED_AT_ONCE = 10;
@@ -35,6 +39,9 @@ interface Options {
   readonly seconds: number;
   readonly sessions: number;
   readonly callMs: readonly [number, number];
+  /** Calls of one turn, and turns of one session. */
+  readonly steps: number;
+  readonly turns: number;
   readonly seed: number;
   readonly isKept: boolean;
 }
@@ -56,8 +63,12 @@ function readOptions(words: readonly string[]): Options {
     if (!/^\d{1,9}$/u.test(text) || Number(text) < 1) throw new Error(`--${name} takes a whole number above 0`);
     return Number(text);
   };
+  const forSeconds = whole("seconds", values.seconds, usual.seconds);
+  const isShorter = !values.ci && forSeconds < usual.seconds;
   return {
-    seconds: whole("seconds", values.seconds, usual.seconds),
+    seconds: forSeconds,
+    steps: isShorter ? Math.ceil((usual.steps * forSeconds) / usual.seconds) : usual.steps,
+    turns: usual.turns,
     sessions: whole("sessions", values.sessions, usual.sessions),
     seed: whole("seed", values.seed, 1 + (Date.now() % 1_000_000)),
     callMs: usual.callMs,
@@ -191,7 +202,7 @@ class Chaos {
     let isOver = false;
     const running = sessions.map(async (session, index) => {
       await sleep((index / sessions.length) * STAGGER_MS);
-      await session.run(() => !isOver);
+      await session.run(() => !isOver && session.turns < this.#options.turns);
     });
     await sleep(STAGGER_MS);
     const faults = new Faults({
@@ -363,7 +374,8 @@ async function main(options: Options): Promise<number> {
   if (network.missing !== undefined) console.log(`chaos: no partitions: ${network.missing}`);
   console.log(`chaos: ${options.sessions} sessions, ${options.seconds} s of faults, --seed ${options.seed}`);
   await using postgres = await startPostgres({ listen: { address: network.host, port: DATABASE_PORT } });
-  using surroundings = await Surroundings.start({ address: network.host, steps: STEPS, callMs: options.callMs });
+  const { steps, callMs } = options;
+  using surroundings = await Surroundings.start({ address: network.host, steps, callMs });
   const rows = await new Chaos(options, network, folder).run(postgres, surroundings);
   printTable(rows);
   const isGreen = rows.every(({ isKept }) => isKept);

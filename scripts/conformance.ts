@@ -1,13 +1,16 @@
 // `npm run conformance`: every client scenario of both MCP requirement sets, one by one, against what is expected to fail.
-// `--ci` leaves out the expected failures, and through ACP runs a sample; `--only name,name` runs some scenarios; `--through acp` drives `tenon acp`.
+// `--ci` leaves out the expected failures, and through ACP or as a server runs a sample; `--only name,name` runs some scenarios;
+// `--through acp` drives `tenon acp`; `--server` runs the server scenarios against `tenon mcp serve`.
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { serveTenon } from "./conformance/served.js";
 import {
   ACP_SAMPLE,
   OLDER,
   prepare,
   runScenario,
   type Scenario,
+  SERVE_SAMPLE,
   scenariosOf,
   type Through,
   VERSIONS,
@@ -21,8 +24,9 @@ interface ExpectedFailure {
 }
 
 /** It only shrinks: an entry that passes, or that names no scenario any more, is an error. */
-function expectedFailures(): readonly ExpectedFailure[] {
-  const text = readFileSync(new URL("./conformance/expected-failures.json", import.meta.url), "utf8");
+function expectedFailures(through: Through): readonly ExpectedFailure[] {
+  const file = through === "serve" ? "server-expected-failures.json" : "expected-failures.json";
+  const text = readFileSync(new URL(`./conformance/${file}`, import.meta.url), "utf8");
   const entries: readonly ExpectedFailure[] = JSON.parse(text);
   for (const { scenario, version, reason } of entries) {
     if (!scenario || !version || !reason)
@@ -32,12 +36,16 @@ function expectedFailures(): readonly ExpectedFailure[] {
 }
 
 async function main(isCi: boolean, named: readonly string[] | undefined, through: Through): Promise<boolean> {
-  const only = named ?? (isCi && through === "acp" ? ACP_SAMPLE : undefined);
+  const samples = { connections: undefined, acp: ACP_SAMPLE, serve: SERVE_SAMPLE };
+  const only = named ?? (isCi ? samples[through] : undefined);
   await prepare(through);
-  const expected = expectedFailures();
+  await using served = through === "serve" ? await serveTenon() : undefined;
+  const side = served ? "server" : "client";
+  const expected = expectedFailures(through);
   const reasonFor = ({ name, version }: Scenario) =>
     expected.find((entry) => entry.scenario === name && entry.version === version)?.reason;
-  const all = [...(await Promise.all(VERSIONS.map(scenariosOf))).flat(), ...OLDER];
+  const required = (await Promise.all(VERSIONS.map((version) => scenariosOf(version, side)))).flat();
+  const all = served ? required : [...required, ...OLDER];
   const wanted = all.filter(
     (scenario) => only?.includes(scenario.name) ?? !(isCi && reasonFor(scenario) !== undefined),
   );
@@ -52,7 +60,7 @@ async function main(isCi: boolean, named: readonly string[] | undefined, through
   const counts = { passed: 0, expected: 0, wrong: gone.length };
   for (const scenario of wanted) {
     const start = performance.now();
-    const { passed, output } = await runScenario(scenario, through);
+    const { passed, output } = await runScenario(scenario, through, served?.url);
     const reason = reasonFor(scenario);
     const time = seconds(performance.now() - start).padStart(7);
     const row = `${scenario.version}  ${scenario.name.padEnd(42)} ${time}`;
@@ -74,10 +82,16 @@ async function main(isCi: boolean, named: readonly string[] | undefined, through
 
 try {
   const { values } = parseArgs({
-    options: { ci: { type: "boolean", default: false }, only: { type: "string" }, through: { type: "string" } },
+    options: {
+      ci: { type: "boolean", default: false },
+      only: { type: "string" },
+      through: { type: "string" },
+      server: { type: "boolean", default: false },
+    },
   });
-  const { through = "connections" } = values;
-  if (through !== "connections" && through !== "acp") throw new Error("--through takes connections or acp");
+  const { through = values.server ? "serve" : "connections" } = values;
+  if (through !== "connections" && through !== "acp" && through !== "serve")
+    throw new Error("--through takes connections, acp or serve");
   process.exitCode = (await main(values.ci, values.only?.split(","), through)) ? 0 : 1;
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);

@@ -108,7 +108,7 @@ async function talk({ scratch, files, env }) {
 /** Answers and the lines around them come through one stream, so that they are shown in the order they were written. */
 async function playScript({ files, env }) {
   const exec = process.platform === "win32" ? "" : "exec ";
-  const command = `${exec}"${process.execPath}" "${CLI}" chat --mcp-config ../mcp.json --yes 2>&1`;
+  const command = `${exec}"${process.execPath}" "${CLI}" chat --lines --mcp-config ../mcp.json --yes 2>&1`;
   const child = spawn(command, { cwd: files, env, shell: true, stdio: ["pipe", "pipe", "inherit"] });
   passOn(child);
   let output = "";

@@ -1,8 +1,8 @@
-// `npm run docs`: writes docs/reference from the code, with --picture also docs/picture.svg from a run of what was built.
+// `npm run docs`: writes docs/reference from the code and, for the library, from what was built; with --screens also the pictures of the chat, from a terminal that runs what was built.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { API_REPORT, apiReport } from "./docs/api-report.js";
 import { referencePages } from "./docs/pages.js";
-import { pictureLines, pictureSvg } from "./docs/picture.js";
 import { ROOT } from "./lib/run.js";
 
 function write(path: string, text: string): void {
@@ -13,4 +13,8 @@ function write(path: string, text: string): void {
 }
 
 for (const { path, text } of referencePages()) write(path, text);
-if (process.argv.includes("--picture")) write("docs/picture.svg", pictureSvg(await pictureLines()));
+write(API_REPORT, apiReport()); // from dist/, so build first
+if (process.argv.includes("--screens")) {
+  const { screens } = await import("./docs/screens.js");
+  for (const path of await screens()) console.log(`wrote ${path}`);
+}

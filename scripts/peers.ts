@@ -1,12 +1,15 @@
 // `npm run peers`: installs the programs of others that the scenarios drive.
 // `npm run peers -- servers`: connects the npm servers of scripts/servers in one session, and writes docs/compatibility.md.
+// `npm run peers -- opencode`: runs `tenon acp-check` on opencode, bare and behind `tenon wrap`, and writes docs/how-to/wrap.md.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { installNewest } from "../bench/lib/install.js";
+import { opencodeBinary } from "../bench/start/peers.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../src/base/json/json.js";
 import { type AcpClient, startAgent } from "../src/testing/index.js";
 import { ensurePeers, ensurePinned } from "./lib/peers.js";
-import { ROOT } from "./lib/run.js";
+import { ROOT, run } from "./lib/run.js";
 
 const SERVERS = join(ROOT, ".cache/servers");
 const PAGE = join(ROOT, "docs/compatibility.md");
@@ -116,5 +119,74 @@ async function runServers(): Promise<boolean> {
   }
 }
 
-if (process.argv[2] === "servers") process.exitCode = (await runServers()) ? 0 : 1;
-else console.log(`peers: ${await ensurePeers()}`);
+const WRAP_PAGE = join(ROOT, "docs/how-to/wrap.md");
+/** Leads opencode to the model that acp-check brings. */
+const OPENCODE_CONFIG = {
+  model: "check/check",
+  provider: {
+    check: {
+      npm: "@ai-sdk/openai-compatible",
+      options: { baseURL: "{url}", apiKey: "x" },
+      models: { check: { tool_call: true } },
+    },
+  },
+};
+const CHECK_MS = 1_800_000;
+
+interface Checked {
+  readonly id: string;
+  readonly status: "pass" | "fail" | "skip";
+  readonly evidence: string;
+}
+
+async function checked(agent: readonly string[]): Promise<readonly Checked[]> {
+  const env = `OPENCODE_CONFIG_CONTENT=${JSON.stringify(OPENCODE_CONFIG)}`;
+  const words = [join(ROOT, "dist/cli/main.js"), "acp-check", "--json", "--env", env, "--", ...agent];
+  const { output } = await run(process.execPath, words, { timeoutMs: CHECK_MS });
+  const { results }: { results?: readonly Checked[] } = JSON.parse(output.slice(output.indexOf("{")));
+  if (!results) throw new Error(`acp-check could not check it: ${output.slice(0, 500)}`);
+  return results;
+}
+
+/** Returns whether it passes everything behind Tenon. */
+async function runOpencode(): Promise<boolean> {
+  const { modules, version } = await installNewest("opencode-ai");
+  const agent = [opencodeBinary(modules), "acp"];
+  const bare = await checked(agent);
+  const wrapped = await checked([process.execPath, join(ROOT, "dist/cli/main.js"), "wrap", "--", ...agent]);
+  const counts = (results: readonly Checked[]) =>
+    (["pass", "fail", "skip"] as const).map((status) => results.filter((one) => one.status === status).length);
+  const rows = bare.flatMap(({ id, status, evidence }) => {
+    const behind = wrapped.find((one) => one.id === id);
+    if (status === "pass" && behind?.status === "pass") return [];
+    const words = [evidence, behind?.evidence ?? ""].map((text) => text.replaceAll(/[|\n]/gu, " ").slice(0, 110));
+    return [`| \`${id}\` | ${status}: ${words[0]} | ${behind?.status}: ${words[1]} |`];
+  });
+  const heads = [bare, wrapped].map((results) => counts(results).join(" / "));
+  const lines = [
+    `opencode ${version}; passed / failed / skipped: ${heads[0]} bare, ${heads[1]} behind Tenon. The checks that differ, or failed:`,
+    "",
+    "| check | bare | behind `tenon wrap` |",
+    "|---|---|---|",
+    ...rows,
+  ];
+  console.log(lines.join("\n"));
+  const section = `<!-- opencode -->\n\n${lines.join("\n")}\n\n<!-- /opencode -->`;
+  const page = readFileSync(WRAP_PAGE, "utf8");
+  writeFileSync(
+    WRAP_PAGE,
+    page.replace(/<!-- opencode -->.*<!-- \/opencode -->/su, () => section),
+  );
+  return wrapped.every(({ status }) => status !== "fail");
+}
+
+switch (process.argv[2]) {
+  case "servers":
+    process.exitCode = (await runServers()) ? 0 : 1;
+    break;
+  case "opencode":
+    process.exitCode = (await runOpencode()) ? 0 : 1;
+    break;
+  default:
+    console.log(`peers: ${await ensurePeers()}`);
+}

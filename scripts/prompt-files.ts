@@ -5,7 +5,9 @@ import { Session as Inspector } from "node:inspector/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createRuntime, type Model, nodeWorld, type Session, type SessionEvent } from "../src/index.js";
+import type { Model } from "../src/models/index.js";
+import { createHost, type Session, type SessionEvent } from "../src/session/index.js";
+import { nodeWorld } from "../src/world/index.js";
 
 const SRC = fileURLToPath(new URL("../src/", import.meta.url));
 
@@ -45,7 +47,7 @@ const MODEL: Model = {
 async function main(): Promise<void> {
   const home = mkdtempSync(join(tmpdir(), "tenon-prompt-files-"));
   const world = nodeWorld({ env: { ...process.env, TENON_HOME: home, HOME: home } });
-  const host = createRuntime({ world, model: MODEL });
+  const host = createHost({ world, model: MODEL });
   try {
     const server = { kind: "stdio", name: "echo", command: process.execPath, args: ["-e", SERVER], env: {} } as const;
     const session = host.createSession({ cwd: home, servers: [server] });

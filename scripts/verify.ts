@@ -38,6 +38,7 @@ const LONG: Groups = [
   ["acp-check", "turns-starts"],
   ["acp-fuzz", "oauth-session", "cli-servers"],
   ["acp-load", "matrix", "walls"],
+  ["wrap", "cli-commands", "cli-test"],
   ["config-traps", "oauth-attacks", "providers-long"],
 ];
 
@@ -142,7 +143,7 @@ if (isWhole) {
   });
 }
 /** Waits for processes most of its time, as scenarios do: they run beside each other. */
-const conformance = (through: "connections" | "acp", what: string) =>
+const conformance = (through: "connections" | "acp" | "serve", what: string) =>
   ledger.record(`conformance-${through}`, what, async () => {
     const args = ["--import", "tsx", join(ROOT, "scripts/conformance.ts"), "--ci", "--through", through];
     const { code, output } = await run(process.execPath, args);
@@ -160,6 +161,7 @@ await Promise.all([
   scenarios("scenarios"),
   conformance("connections", "MCP's own suite for clients, without what is expected to fail")
     .then(() => conformance("acp", "a sample of it through tenon acp"))
+    .then(() => conformance("serve", "a sample of the suite for servers, against tenon mcp serve"))
     .then(() => onPostgres("postgres"))
     .then(() => (other === undefined ? undefined : onOtherNode(other))),
 ]);

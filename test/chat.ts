@@ -33,6 +33,8 @@ export interface Turn {
     options?: PermissionOption[],
     withdrawn?: AbortSignal,
   ): Promise<RequestPermissionResponse["outcome"]>;
+  /** The same with all of the answer. */
+  askWhole(toolCall: ToolCallUpdate): Promise<RequestPermissionResponse>;
   /** Of a gateway. */
   info(tenon: object): Promise<void>;
   elicit(request: ElicitationForm): Promise<CreateElicitationResponse>;
@@ -131,6 +133,12 @@ function createTurn(client: AgentContext, text: string, cancelled: AbortSignal):
       );
       return response.outcome;
     },
+    askWhole: (toolCall) =>
+      client.request(methods.client.session.requestPermission, {
+        sessionId: SESSION,
+        toolCall,
+        options: PLAIN_OPTIONS,
+      }),
     info: (tenon) => update({ sessionUpdate: "session_info_update", _meta: { tenon } }),
     elicit: (request) => client.request(methods.client.elicitation.create, { ...request, sessionId: SESSION }),
     askTrust: async (toolCall) => {

@@ -1,11 +1,14 @@
 // Several gateways in this process that share their sessions: real sockets, and between the nodes a bus that tests can disturb.
 import { join } from "node:path";
+import { expect } from "vitest";
 import { Cell } from "../src/base/async/cell.js";
 import { loadGateway, type RunningGateway } from "../src/gateway/index.js";
 import { fileGatewayStore } from "../src/gateway/nodes/file-store.js";
 import type { GatewayStore, NodeHint, NodeInfo, NodeMessage, Nodes } from "../src/gateway/nodes/nodes.js";
-import { createRuntime, type Model, nodeWorld } from "../src/index.js";
+import type { Model } from "../src/models/index.js";
+import { createHost } from "../src/session/index.js";
 import type { OwnedSession, SessionStore } from "../src/session/store/session-store.js";
+import { nodeWorld } from "../src/world/index.js";
 import { cleanEnv, TemporaryFolder } from "./scenarios/agent.js";
 import { type Frame, WireClient } from "./scenarios/gateway/wire-client.js";
 
@@ -41,8 +44,11 @@ export class NodeBus {
   readonly nodes: Map<string, BusNode> = new Map();
   readonly owners: Map<string, string> = new Map();
   readonly lastSeqs: Map<string, () => number> = new Map();
-  /** Before a message is delivered. */
+  /** Under way: a database knows the owner as soon as anybody else is refused. */
+  readonly acquiring: Set<Promise<unknown>> = new Set();
+  /** Before a message is delivered, and before the store is read. */
   pause: () => Promise<void> = async () => {};
+  pauseRead: () => Promise<void> = async () => {};
   /** So many of the next messages are lost. */
   loses = 0;
   /** Whether a hint is lost. */
@@ -105,6 +111,7 @@ export class BusNode implements Nodes {
 
   async ownerOf(_account: string, id: string): Promise<NodeInfo | undefined> {
     await this.#bus.pause();
+    await Promise.allSettled(this.#bus.acquiring);
     return this.#bus.nodes.get(this.#bus.owners.get(id) ?? "")?.info;
   }
 
@@ -165,11 +172,17 @@ function busStore(bus: NodeBus, node: string, files: GatewayStore, nodes: Nodes)
     const store = files.account(account).sessions;
     const create = store.create.bind(store);
     const acquire = store.acquire.bind(store);
+    const read = store.read.bind(store);
     return Object.assign(store, {
       create: (...given: Parameters<SessionStore["create"]>) => noted(create(...given)),
       acquire: async (...given: Parameters<SessionStore["acquire"]>) => {
-        const acquired = await acquire(...given);
-        return { ...acquired, owned: noted(acquired.owned) };
+        const work = acquire(...given).then((acquired) => ({ ...acquired, owned: noted(acquired.owned) }));
+        bus.acquiring.add(work);
+        return await work.finally(() => bus.acquiring.delete(work));
+      },
+      read: async (...given: Parameters<SessionStore["read"]>) => {
+        await bus.pauseRead();
+        return await read(...given);
       },
     });
   };
@@ -243,7 +256,7 @@ export class Town implements AsyncDisposable {
         { kind: "tcp", host: "127.0.0.1", port: 0 },
       ],
       openRuntime: async ({ kept, stateDir: own }) => {
-        return createRuntime({
+        return createHost({
           world,
           model: this.#model,
           stateDir: own,
@@ -374,4 +387,28 @@ export function numbers(frames: readonly Frame[], sessionId: string): readonly s
 /** Numbered updates as they came. */
 export function numbered(frames: readonly Frame[], sessionId: string): readonly unknown[] {
   return frames.filter((frame) => numbers([frame], sessionId).length > 0).map(({ params }) => params);
+}
+
+/** A tool that a client runs. */
+export const SUM: {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: { readonly type: "object" };
+} = {
+  name: "sum",
+  description: "Adds",
+  inputSchema: { type: "object" },
+};
+
+/** Of the updates among them. */
+export function textOf(frames: readonly Frame[]): string {
+  return JSON.stringify(frames.map(({ params }) => params?.["update"]));
+}
+
+/** From 1 on, each once: parts of a record come before its number. */
+export function expectWhole(frames: readonly Frame[], sessionId: string): void {
+  const seen = numbers(frames, sessionId);
+  expect(new Set(seen).size).toBe(seen.length);
+  const order = seen.map((one) => Number(one.split(".")[0]));
+  expect(order).toEqual([...order].sort((one, other) => one - other));
 }

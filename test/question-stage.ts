@@ -3,7 +3,7 @@ import { messageOf } from "../src/base/errors.js";
 import { type Attachment, type JoinRequest, SessionClients } from "../src/session/clients/clients.js";
 import type { QuestionChange } from "../src/session/clients/questions.js";
 import type { JournalEntry } from "../src/session/journal/entry.js";
-import type { AskedAs, ClientName, PermissionQuestion, SessionPorts } from "../src/session/ports.js";
+import type { AskedAs, ClientName, PermissionAnswer, PermissionQuestion, SessionPorts } from "../src/session/ports.js";
 
 /** One question in front of one client. */
 interface Dialog {
@@ -123,7 +123,7 @@ export class Stage {
     return person;
   }
 
-  ask(signal: AbortSignal = new AbortController().signal): Promise<string> {
+  ask(signal: AbortSignal = new AbortController().signal): Promise<PermissionAnswer> {
     return this.clients.ports?.ask(QUESTION, signal) ?? Promise.reject(new Error("nobody"));
   }
 

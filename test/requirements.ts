@@ -1,6 +1,7 @@
 // What must hold, as pure data. Scenarios cite these ids; the coverage gate fails when one that is not deferred is uncited.
 
 import { ACP_LOAD_REQUIREMENTS } from "./requirements/acp-load.js";
+import { ADAPTER_REQUIREMENTS } from "./requirements/adapters.js";
 import { BUILTIN_REQUIREMENTS } from "./requirements/builtin.js";
 import { CLI_REQUIREMENTS } from "./requirements/cli.js";
 import { CLIENT_SERVER_REQUIREMENTS } from "./requirements/client-servers.js";
@@ -10,15 +11,19 @@ import { DOCS_REQUIREMENTS } from "./requirements/docs.js";
 import { GATEWAY_REQUIREMENTS } from "./requirements/gateway.js";
 import { HARDENING_REQUIREMENTS } from "./requirements/hardening.js";
 import { IMPORT_REQUIREMENTS } from "./requirements/imports.js";
+import { LIBRARY_REQUIREMENTS } from "./requirements/library.js";
 import { MODEL_REQUIREMENTS } from "./requirements/models.js";
 import { NODE_REQUIREMENTS } from "./requirements/nodes.js";
 import { OAUTH_REQUIREMENTS } from "./requirements/oauth.js";
 import { POOL_REQUIREMENTS } from "./requirements/pool.js";
 import { REPLAY_REQUIREMENTS } from "./requirements/replay.js";
 import { SANDBOX_REQUIREMENTS } from "./requirements/sandbox.js";
+import { SERVE_REQUIREMENTS } from "./requirements/serve.js";
 import { TASK_REQUIREMENTS } from "./requirements/tasks.js";
+import { TERMINAL_REQUIREMENTS } from "./requirements/terminal.js";
 import { TOOL_REQUIREMENTS } from "./requirements/tools.js";
 import { TURN_REQUIREMENTS } from "./requirements/turns.js";
+import { WRAP_REQUIREMENTS } from "./requirements/wrap.js";
 
 const HERE = [
   // A. Client-supplied servers over ACP
@@ -321,23 +326,29 @@ type Requirement =
   | (typeof CONNECTION_REQUIREMENTS)[number]
   | (typeof BUILTIN_REQUIREMENTS)[number]
   | (typeof CONFIGURATION_REQUIREMENTS)[number]
+  | (typeof ADAPTER_REQUIREMENTS)[number]
   | (typeof GATEWAY_REQUIREMENTS)[number]
   | (typeof NODE_REQUIREMENTS)[number]
   | (typeof HARDENING_REQUIREMENTS)[number]
   | (typeof IMPORT_REQUIREMENTS)[number]
   | (typeof DOCS_REQUIREMENTS)[number]
+  | (typeof LIBRARY_REQUIREMENTS)[number]
   | (typeof MODEL_REQUIREMENTS)[number]
   | (typeof OAUTH_REQUIREMENTS)[number]
   | (typeof POOL_REQUIREMENTS)[number]
   | (typeof REPLAY_REQUIREMENTS)[number]
   | (typeof SANDBOX_REQUIREMENTS)[number]
+  | (typeof SERVE_REQUIREMENTS)[number]
   | (typeof TASK_REQUIREMENTS)[number]
+  | (typeof TERMINAL_REQUIREMENTS)[number]
   | (typeof TOOL_REQUIREMENTS)[number]
-  | (typeof TURN_REQUIREMENTS)[number];
+  | (typeof TURN_REQUIREMENTS)[number]
+  | (typeof WRAP_REQUIREMENTS)[number];
 
 export const REQUIREMENTS: readonly Requirement[] = [
   ...HERE,
   ...ACP_LOAD_REQUIREMENTS,
+  ...ADAPTER_REQUIREMENTS,
   ...CLI_REQUIREMENTS,
   ...CLIENT_SERVER_REQUIREMENTS,
   ...CONNECTION_REQUIREMENTS,
@@ -348,14 +359,18 @@ export const REQUIREMENTS: readonly Requirement[] = [
   ...HARDENING_REQUIREMENTS,
   ...IMPORT_REQUIREMENTS,
   ...DOCS_REQUIREMENTS,
+  ...LIBRARY_REQUIREMENTS,
   ...MODEL_REQUIREMENTS,
   ...OAUTH_REQUIREMENTS,
   ...POOL_REQUIREMENTS,
   ...REPLAY_REQUIREMENTS,
   ...SANDBOX_REQUIREMENTS,
+  ...SERVE_REQUIREMENTS,
   ...TASK_REQUIREMENTS,
+  ...TERMINAL_REQUIREMENTS,
   ...TOOL_REQUIREMENTS,
   ...TURN_REQUIREMENTS,
+  ...WRAP_REQUIREMENTS,
 ];
 
 export type RequirementId = Requirement["id"];

@@ -88,6 +88,14 @@ const RULES: readonly (readonly [string, Rule])[] = [
       await write(owned, { ...PROMPT, turn: 2 }, said("c"));
       const starts = [0, 1, 4, 5, 6, 99].map((upTo) => store.turnStart(ID, upTo));
       expect(await Promise.all(starts)).toEqual([0, 1, 1, 5, 5, 5]);
+      for (const upTo of [0, 1, 4, 5, 6, 99]) {
+        const start = upTo < 5 ? 1 : 5;
+        const needed = (seq: number) => seq > upTo || seq === start;
+        const found = (await store.readTurn(ID, upTo, 9)).map(({ seq }) => seq);
+        expect(found.filter(needed)).toEqual([1, 2, 3, 4, 5, 6].filter((seq) => seq >= start && needed(seq)));
+        expect(found[0]).toBe(start);
+      }
+      await expect(store.readTurn("nobody", 1, 1)).rejects.toEqual(code("session.not_found"));
       await expect(store.turnStart("nobody", 1)).rejects.toEqual(code("session.not_found"));
       await expect(store.read("nobody", 0, 1)).rejects.toEqual(code("session.not_found"));
       await expect(store.read("../../etc/passwd", 0, 1)).rejects.toEqual(code("session.not_found"));

@@ -1,11 +1,12 @@
 // The measured process of `bench/call`: connects one client, makes its calls and prints the figures.
 import type { BenchClient, Target } from "../lib/mcp-target.js";
 import { openRaw } from "../lib/raw-client.js";
+import { type AdapterName, isAdapter, openAdapter } from "../lib/tenon-adapters.js";
 import { openTenon } from "../lib/tenon-client.js";
 import { measure, type Work } from "./work.js";
 
 export interface CallJob {
-  readonly client: "raw" | "tenon" | PeerClient;
+  readonly client: "raw" | "tenon" | AdapterName | PeerClient;
   readonly target: Target;
   readonly work: Work;
 }
@@ -23,6 +24,7 @@ interface PeerAdapter {
 async function open({ client, target }: CallJob): Promise<BenchClient> {
   if (client === "raw") return await openRaw(target);
   if (client === "tenon") return await openTenon(target);
+  if (isAdapter(client)) return await openAdapter(client, target);
   const adapter: PeerAdapter = await import(client.adapter);
   return await adapter.open(client.name, target);
 }

@@ -17,7 +17,10 @@ const RECIPES: readonly { readonly name: string; readonly packages: readonly str
   { name: "mcporter", packages: ["mcporter@0.9.0"] },
   { name: "mcp-use", packages: ["mcp-use@1.34.6"] },
   { name: "mastra", packages: ["@mastra/mcp@0.14.5", "@mastra/core"] },
-  { name: "langchain", packages: ["@langchain/mcp-adapters@1.1.4", "@langchain/core"] },
+  {
+    name: "langchain",
+    packages: ["@langchain/mcp-adapters@1.1.4", "@langchain/core@1.2.13", "@langchain/langgraph@1.4.16", "zod@4.6.7"],
+  },
   { name: "openai-agents", packages: ["@openai/agents@0.20.0", "zod"] },
 ];
 
@@ -25,13 +28,16 @@ const ADAPTER = join(ROOT, "bench/call/peer-clients.mjs");
 const INSTALL_WITHIN_MS = 600_000;
 const FLAGS = ["--ignore-scripts", "--save-exact", "--no-audit", "--no-fund", "--loglevel=error"];
 
+export const PEER_NAMES: readonly string[] = RECIPES.map(({ name }) => name);
+
 /** Each in a folder of its own: they need different releases of the same packages. */
 export async function installPeers(
+  names: readonly string[],
   onStep: (text: string) => void,
 ): Promise<{ peers: PeerClient[]; absent: AbsentPeer[] }> {
   const peers: PeerClient[] = [];
   const absent: AbsentPeer[] = [];
-  for (const { name, packages } of RECIPES) {
+  for (const { name, packages } of RECIPES.filter((recipe) => names.includes(recipe.name))) {
     const folder = join(ROOT, ".cache/bench-peers", `toolkit-${name}`);
     onStep(`installing ${packages.join(" ")}`);
     const reason = await install(folder, packages);

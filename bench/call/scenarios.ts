@@ -93,3 +93,27 @@ export function brokenPromises(scenario: Scenario, own: Summary, peers: readonly
     ];
   });
 }
+
+/** Which of our adapters must be faster than which toolkit, in the rounds of both. */
+const RACES = [
+  { adapter: "toAiSdkTools", toolkit: "ai-sdk" },
+  { adapter: "toLangChainTools", toolkit: "langchain" },
+] as const;
+
+/** Where more is better; of all other figures less is. */
+const RATES: ReadonlySet<string> = new Set(["callsPerSecond"]);
+
+/** The figures by which an adapter of ours is behind its toolkit, in words. A toolkit that fails is behind. */
+export function lostRaces(scenario: string, contestants: readonly Summary[], figures?: readonly string[]): string[] {
+  return RACES.flatMap(({ adapter, toolkit }) => {
+    const [ours, theirs] = [adapter, toolkit].map((name) => contestants.find((one) => one.name === name));
+    if (!ours || !theirs) return [];
+    if (ours.failure !== undefined) return [`${scenario}: ${adapter} ${ours.failure}`];
+    return Object.entries(ours.median).flatMap(([figure, value]) => {
+      const other = theirs.median[figure];
+      if (other === undefined || (figures && !figures.includes(figure))) return [];
+      const isAhead = RATES.has(figure) ? value > other : value < other;
+      return isAhead ? [] : [`${scenario}: ${figure} of ${adapter} is ${value}, of ${toolkit} ${other}`];
+    });
+  });
+}

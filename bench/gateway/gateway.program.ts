@@ -2,8 +2,9 @@
 import { defined } from "../../src/base/json/defined.js";
 import { isJsonObject } from "../../src/base/json/json.js";
 import { loadGateway, type Nodes, tokensInFile } from "../../src/gateway/index.js";
-import { createRuntime, nodeWorld } from "../../src/index.js";
 import { openPostgresStore } from "../../src/postgres/index.js";
+import { createHost } from "../../src/session/index.js";
+import { nodeWorld } from "../../src/world/index.js";
 import { streamingModel } from "../stream/model.js";
 
 export interface GatewayJob {
@@ -63,7 +64,7 @@ async function start({ stateDir, socketPath, accounts, store: url }: GatewayJob)
       { kind: "tcp", host: "127.0.0.1", port: 0 },
     ],
     openRuntime: async ({ stateDir: own, kept }) =>
-      createRuntime({
+      createHost({
         ...{ world, stateDir: own, store: kept.sessions, model: streamingModel },
         ...{ unattended: "wait", maxQueuedPrompts: 8, openTurns: "continue" },
       }),

@@ -6,7 +6,8 @@ import { Front, HostAccess, loadAgent } from "../../src/acp/index.js";
 import { uuidV7 } from "../../src/base/id.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json/json.js";
 import { LineSplitter } from "../../src/base/json/ndjson.js";
-import { createRuntime, nodeWorld } from "../../src/index.js";
+import { createHost } from "../../src/session/index.js";
+import { nodeWorld } from "../../src/world/index.js";
 
 export interface SessionsJob {
   readonly side: "sdk" | "tenon";
@@ -56,7 +57,7 @@ class Client {
 
 function startTenon({ toAgent, fromAgent }: Client): () => number {
   const world = nodeWorld({ log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} } });
-  const runtime = createRuntime({ world });
+  const runtime = createHost({ world });
   const front = new Front({
     input: toAgent,
     output: fromAgent,

@@ -1,12 +1,14 @@
 // The measured process of `bench/setup`: connects servers in parallel until their tools are listed, and prints the figures.
+import type { PeerClient } from "../call/client.program.js";
 import type { Target } from "../lib/mcp-target.js";
 import { RawStdio } from "../lib/raw-client.js";
 import type { Figures } from "../lib/sample.js";
+import { type AdapterName, connectAdapter, isAdapter } from "../lib/tenon-adapters.js";
 import { startTenon, untilReady } from "../lib/tenon-client.js";
 import { SchemaWatch } from "./schema-watch.js";
 
 export interface SetupJob {
-  readonly client: "raw" | "tenon";
+  readonly client: "raw" | "tenon" | AdapterName | PeerClient;
   /** Of these the tools must be there; the others only must not be in the way. */
   readonly healthy: readonly StdioTarget[];
   readonly others: readonly StdioTarget[];
@@ -21,8 +23,16 @@ interface Side {
   close(): Promise<void>;
 }
 
+interface PeerAdapter {
+  openMany(name: string, targets: readonly StdioTarget[]): Promise<Pick<Side, "toolCount" | "close">>;
+}
+
 async function connect({ client, healthy, others }: SetupJob): Promise<Side> {
-  return client === "raw" ? await connectRaw(healthy, others) : await connectTenon(healthy, others);
+  if (client === "raw") return await connectRaw(healthy, others);
+  if (client === "tenon") return await connectTenon(healthy, others);
+  if (isAdapter(client)) return { ...(await connectAdapter(client, healthy, others)), lists: [] };
+  const peer: PeerAdapter = await import(client.adapter);
+  return { ...(await peer.openMany(client.name, [...others, ...healthy])), lists: [] };
 }
 
 async function connectRaw(healthy: readonly StdioTarget[], others: readonly StdioTarget[]): Promise<Side> {

@@ -85,7 +85,7 @@ async function installPeer(recipe: PeerRecipe, node: NodeProgram, scratch: Tempo
   };
 }
 
-function opencodeBinary(modules: string): string {
+export function opencodeBinary(modules: string): string {
   const system = `opencode-${process.platform}-${process.arch}`;
   const found = [system, `${system}-baseline`]
     .map((name) => join(modules, name, "bin/opencode"))

@@ -5,7 +5,8 @@ import { Front, HostAccess, loadAgent } from "../../src/acp/index.js";
 import { uuidV7 } from "../../src/base/id.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json/json.js";
 import { LineSplitter } from "../../src/base/json/ndjson.js";
-import { createRuntime, nodeWorld } from "../../src/index.js";
+import { createHost } from "../../src/session/index.js";
+import { nodeWorld } from "../../src/world/index.js";
 import { chunksOf, streamingModel as model, textIn } from "./model.js";
 import { orderIn, type Side } from "./order.js";
 
@@ -17,7 +18,7 @@ function cpuUs(): number {
 }
 
 function runTenon(): void {
-  const runtime = createRuntime({ world, model });
+  const runtime = createHost({ world, model });
   const front = new Front({
     input: process.stdin,
     output: process.stdout,

@@ -1,5 +1,5 @@
 // The model of the stream and gateway benches: it streams what the prompt asks for.
-import type { Model, ModelMessage } from "../../src/index.js";
+import type { Model, ModelMessage } from "../../src/models/index.js";
 import { type Order, orderIn } from "./order.js";
 
 /**

@@ -2,7 +2,7 @@
 // Start it beside an editor with `tenon acp --gateway`: node main.mjs [LABEL]. Without a label it joins the session of this folder used last.
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
-import { connectGateway } from "tenon/client";
+import { connectGateway } from "tenon/gateway";
 
 const notes = [];
 

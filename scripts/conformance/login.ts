@@ -1,7 +1,7 @@
 // How the conformance client logs in: its settings by scenario, a person who follows redirects, and grants kept in memory.
 import { type JsonObject, parseObject } from "../../src/base/json/json.js";
 import type { IdentityProvider, OAuthOptions, OAuthSettings, RedirectWay } from "../../src/mcp/index.js";
-import { MemoryGrants } from "../../src/testing/lab/memory-grants.js";
+import { MemoryGrants } from "../../src/mcp/index.js";
 
 /** The one the suite expects of clients that have such a document. */
 const METADATA_URL = "https://conformance-test.local/client-metadata.json";

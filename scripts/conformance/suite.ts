@@ -26,21 +26,31 @@ export interface Verdict {
   readonly output: string;
 }
 
-const FOLDER = join(ROOT, ".cache/conformance");
+export const FOLDER: string = join(ROOT, ".cache/conformance");
 const HARNESS = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
-/** What the suite drives: our connections, or an ACP client with `tenon acp` behind it. */
-export type Through = "connections" | "acp";
-const CLIENTS: Readonly<Record<Through, string>> = { connections: "client.mjs", acp: "acp-client.mjs" };
+/** What the suite drives: our connections, an ACP client with `tenon acp` behind it, or `tenon mcp serve` as a server. */
+export type Through = "connections" | "acp" | "serve";
+const CLIENTS: Readonly<Record<Through, string>> = {
+  connections: "client.mjs",
+  acp: "acp-client.mjs",
+  serve: "fixture-server.mjs",
+};
 /** From the folder the suite runs in; after it comes the URL. */
 const TENON = "../../dist/cli/main.js";
 /** The suite needs `fs.globSync`. */
 const HARNESS_NODE = 22;
 
-/** Installs the suite and bundles the client for the Node that runs this. */
+/** What CI runs of the server scenarios: content, questions, a list that changes, and who gets in. */
+export const SERVE_SAMPLE: readonly string[] = [
+  ...["server-stateless", "tools-call-mixed-content", "tools-call-elicitation", "tools-call-with-progress"],
+  ...["resources-templates-read", "prompts-get-with-args", "dns-rebinding-protection"],
+];
+
+/** Installs the suite and bundles the client, or the server behind Tenon, for the Node that runs this. */
 export async function prepare(through: Through): Promise<void> {
   await ensurePinned("conformance");
   const built = join(ROOT, "dist/cli/main.js");
-  if (through === "acp" && !existsSync(built)) throw new Error("there is no build to drive: npm run build");
+  if (through !== "connections" && !existsSync(built)) throw new Error("there is no build to drive: npm run build");
   await build({
     absWorkingDir: ROOT,
     entryPoints: [join("scripts/conformance", CLIENTS[through].replace(".mjs", ".ts"))],
@@ -61,7 +71,8 @@ export const OLDER: readonly Scenario[] = [
 ];
 
 /** What a revision requires of clients, and what its set reports besides: later additions, and extensions. */
-export async function scenariosOf(version: (typeof VERSIONS)[number]): Promise<Scenario[]> {
+export async function scenariosOf(version: (typeof VERSIONS)[number], side: "client" | "server"): Promise<Scenario[]> {
+  const [title, mark] = side === "client" ? ["Client scenarios", " [client]"] : ["Server scenarios", " [server]"];
   const { code, output } = await harness(["list", "--requirements", version]);
   if (code !== 0) throw new Error(`the suite cannot list ${version}:\n${output}`);
   const names: string[] = [];
@@ -69,15 +80,20 @@ export async function scenariosOf(version: (typeof VERSIONS)[number]): Promise<S
   for (const line of output.split("\n")) {
     const [, item] = /^\s+- (.+)$/.exec(line) ?? [];
     if (item === undefined) section = line.trim() === "" ? section : line.trim();
-    else if (section.startsWith("Client scenarios")) names.push(item);
-    else if (/^(added-after-release|extension)/u.test(section) && item.endsWith(" [client]"))
-      names.push(item.slice(0, -9));
+    else if (section.startsWith(title)) names.push(item);
+    else if (/^(added-after-release|extension)/u.test(section) && item.endsWith(mark))
+      names.push(item.slice(0, -mark.length));
   }
-  if (names.length === 0) throw new Error(`the suite lists no client scenario of ${version}:\n${output}`);
+  if (names.length === 0) throw new Error(`the suite lists no ${side} scenario of ${version}:\n${output}`);
   return names.map((name) => ({ name, version }));
 }
 
-export async function runScenario({ name, version }: Scenario, through: Through): Promise<Verdict> {
+/** `url`: of the server under test, in place of a client. */
+export async function runScenario({ name, version }: Scenario, through: Through, url?: string): Promise<Verdict> {
+  if (url !== undefined) {
+    const { code, output } = await harness(["server", "--url", url, "--scenario", name, "--spec-version", version]);
+    return { passed: code === 0 && /Passed: [1-9]\d*\/\d+, 0 failed/u.test(output), output };
+  }
   // The suite splits the command at blanks and knows no quotes.
   if (process.execPath.includes(" ")) throw new Error(`the path of Node has a blank in it: ${process.execPath}`);
   const client = `${process.execPath} ${CLIENTS[through]} ${TENON}`;

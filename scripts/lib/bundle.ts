@@ -27,15 +27,8 @@ const SHEBANG = "#!/usr/bin/env node\n";
 
 type Output = { readonly metafile: Metafile };
 
-/** The entry points of the library: what `exports` of package.json names. */
-export const LIBRARY_ENTRIES = [
-  "index",
-  "mcp/index",
-  "tools/index",
-  "acp/index",
-  "client/index",
-  "testing/index",
-] as const;
+/** The entry points of the library: what `exports` of package.json names, from `src/library`. */
+export const LIBRARY_ENTRIES = ["index", "mcp", "tools", "acp", "gateway", "testing"] as const;
 
 /** The two packages that are not bundled: one is an optional peer, the other has native code and is optional. */
 const EXTERNAL = ["@opentelemetry/api", "@napi-rs/keyring"];
@@ -63,7 +56,7 @@ export async function bundleProduct(root: string, outDir: string): Promise<strin
   writeFileSync(join(folder, "package.json"), '{ "type": "commonjs" }\n');
   const product = await bundle(root, {
     entryPoints: {
-      ...Object.fromEntries(LIBRARY_ENTRIES.map((name) => [name, `src/${name}.ts`])),
+      ...Object.fromEntries(LIBRARY_ENTRIES.map((name) => [name, `src/library/${name}.ts`])),
       ...Object.fromEntries(Array.from(lazy, ([name, source]) => [`chunks/${name}`, source])),
     },
     outdir: outDir,

@@ -14,7 +14,7 @@ export async function bundleTypes(root: string, outDir: string): Promise<void> {
     if (code !== 0) throw new Error(`tsc found faults in the library:\n${output}`);
     const bundle = await rolldown({
       cwd: root,
-      input: Object.fromEntries(LIBRARY_ENTRIES.map((name) => [name, join(emitted, `${name}.d.ts`)])),
+      input: Object.fromEntries(LIBRARY_ENTRIES.map((name) => [name, join(emitted, "library", `${name}.d.ts`)])),
       external: /^node:/,
       plugins: [dts({ dtsInput: true, tsconfig: false, resolver: "oxc" })],
     });

@@ -13,7 +13,7 @@ export async function ensurePeers(): Promise<string> {
 }
 
 /** Installs what the package of `scripts/<name>` pins into `.cache/<name>`. */
-export async function ensurePinned(name: "peers" | "conformance" | "servers"): Promise<string> {
+export async function ensurePinned(name: "peers" | "conformance" | "servers" | "typedoc"): Promise<string> {
   const source = join(ROOT, "scripts", name);
   const folder = join(ROOT, ".cache", name);
   const stamp = join(folder, "installed");

@@ -15,7 +15,7 @@ interface SystemPackage {
 
 /**
  * A Secret Service of its own for the keyring scenarios; what servers are put into a sandbox by; the browser of the page; the
- * database that gateways share, and what cuts them off from it.
+ * terminal of the chat; the database that gateways share, and what cuts them off from it.
  */
 const PACKAGES: readonly SystemPackage[] = [
   { program: "gnome-keyring-daemon", debian: "gnome-keyring", for: "keyring" },
@@ -23,6 +23,7 @@ const PACKAGES: readonly SystemPackage[] = [
   { program: "bwrap", debian: "bubblewrap", for: "sandbox" },
   { program: "chromium", debian: "chromium", for: "page" },
   { program: "postgres", debian: "postgresql", for: "PostgreSQL" },
+  { program: "tmux", debian: "tmux", for: "terminal" },
   { program: "nft", debian: "nftables", for: "partition" },
   { program: "ip", debian: "iproute2", for: "partition" },
 ];

@@ -130,7 +130,7 @@ export class HostAccess implements SessionAccess {
     return this.#host.modelProblem;
   }
 
-  create(request: NewSession): OpenedSession {
+  create(request: NewSession): OpenedSession | Promise<OpenedSession> {
     return { session: this.#host.createSession(request) };
   }
 

@@ -1,5 +1,5 @@
 // The ACP agent: one line per method, each handed to the session room.
-import { type AgentApp, agent, methods, RequestError } from "@agentclientprotocol/sdk";
+import { type AgentApp, agent, methods, ndJsonStream, RequestError, type Stream } from "@agentclientprotocol/sdk";
 import { type ErrorCode, TenonError, toTenonError } from "../base/errors.js";
 import { isJsonObject, type JsonObject } from "../base/json/json.js";
 import { readTraceContext } from "../base/ports/trace.js";
@@ -45,6 +45,11 @@ export interface AgentOptions extends DirectWrite {
   readonly promised?: readonly PromisedSession[];
   /** Where this agent is a program: how its log-in is started in a terminal. */
   readonly setup?: SetupCommand;
+}
+
+/** Messages as lines of JSON, each way. */
+export function byteStream(input: ReadableStream<Uint8Array>, output: WritableStream<Uint8Array>): Stream {
+  return ndJsonStream(output, input);
 }
 
 /** Of the unstable protocol, so the SDK's stable half has no names for them. */
@@ -245,6 +250,7 @@ const WIRE_CODES: Readonly<Record<ErrorCode, number>> = {
   "mcp.task_lost": INTERNAL,
   "tool.unknown": INVALID_PARAMS,
   "tool.invalid_arguments": INVALID_PARAMS,
+  "tool.refused": ACCESS_DENIED,
   "model.unknown": INVALID_PARAMS,
   "model.unauthorized": AUTH_REQUIRED,
   "model.quota": INTERNAL,

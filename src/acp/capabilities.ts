@@ -129,7 +129,7 @@ export class Authentication {
     }
     const problem = this.#host.modelProblem;
     if (problem) {
-      const words = `${problem.message} Set one of ${VARIABLES}, or run tenon acp --setup in a terminal.`;
+      const words = `${problem.message} Set one of ${VARIABLES}, or run tenon login in a terminal.`;
       throw new TenonError("model.unauthorized", words, { cause: problem, hint: problem.hint });
     }
     this.#isLoggedOut = false;

@@ -8,8 +8,6 @@ export const ACP_LIMITS = {
    * so it starts right after the first `session/new` was answered, or when a client has been silent for this long.
    */
   frontQuietMs: 2_000,
-  /** Of one argument in the words of a permission question; the whole is in the raw input beside it. */
-  permissionMaxArgumentChars: 4_000,
   /** Of the arguments in the title of a permission question, which is one line, and of one value; all of it is below the title. */
   questionTitle: { argumentsChars: 160, valueChars: 60 },
   /** Of a notice as the title of a call, for clients that show no notices; the whole is in the call. */

@@ -23,6 +23,13 @@ export interface SentMeta {
   readonly protects?: string;
   readonly questionId?: string;
   readonly askedAt?: number;
+  /** Of a notice: the provider is asked again at `untilMs`, since the epoch. */
+  readonly retry?: {
+    readonly reason: string;
+    readonly untilMs: number;
+    readonly attempt: number;
+    readonly attempts: number;
+  };
 }
 
 export function sentMeta(fields: SentMeta): { tenon: SentMeta } {

@@ -1,5 +1,6 @@
 // What each client of a shared session is sent: numbers, parts, its own words, and bytes made once.
 import { expect, test } from "vitest";
+import { Cell } from "../base/async/cell.js";
 import { Channel } from "../base/async/channel.js";
 import { text } from "../base/text/content.js";
 import type { Followed, SessionEvent } from "../session/index.js";
@@ -35,7 +36,7 @@ async function sentTo(
   const session = { id: "s", log: { lastSeq: 0, follow: () => channel } };
   const relay = new NumberedRelay({
     session: session as unknown as SessionHandle,
-    ...{ client, after: 0, showsOwn, abilities: abilitiesOf() },
+    ...{ client, after: 0, showsOwn, abilities: abilitiesOf(), joins: new Cell(0) },
     own: { told: new EmittedSettings(EARLY_SETTINGS), settings: () => EARLY_SETTINGS },
     send: (update) => void sent.push(update),
     onLost: (_, error) => {
@@ -83,4 +84,40 @@ test("a client is not sent its own words, unless it is shown the conversation ag
   const shown = ["before", "other"].map((word) => expect.stringContaining(word));
   expect(words(await sentTo("a", log, { showsOwn: true }))).toEqual(shown);
   expect(await sentTo("b", log)).toHaveLength(2);
+});
+
+test("a client that joins once more is shown nothing until that is answered, and nothing of a record after it left", async () => {
+  const sent: unknown[] = [];
+  const channel = new Channel<Followed>(100);
+  const joins = new Cell(0);
+  const stop = new AbortController();
+  let onSent = () => {};
+  const relay = new NumberedRelay({
+    session: { id: "s", log: { lastSeq: 0, follow: () => channel } } as unknown as SessionHandle,
+    ...{ client: "a", after: 0, showsOwn: false, abilities: abilitiesOf(), joins },
+    send: (update) => {
+      sent.push(metaOf(update));
+      onSent();
+      return undefined;
+    },
+    onLost: (_, error) => {
+      throw error;
+    },
+  });
+  const run = relay.run(stop.signal, async () => {});
+  const relayed = (seq: number) => relay.relayed.until((last) => last >= seq, new AbortController().signal);
+  channel.offer(record(1, said("one")));
+  await relayed(1);
+  joins.set(1);
+  channel.offer(record(2, said("two")));
+  for (let turn = 0; turn < 3; turn += 1) await new Promise((go) => setImmediate(go));
+  expect(sent).toEqual([{ seq: 1 }]);
+  joins.set(0); // it could not join
+  await relayed(2);
+  expect(sent).toEqual([{ seq: 1 }, { seq: 2 }]);
+  onSent = () => stop.abort();
+  channel.offer(record(3, said("three"), said("four")));
+  channel.close();
+  await run;
+  expect(sent).toEqual([{ seq: 1 }, { seq: 2 }, { partOf: 3, part: 0 }]);
 });

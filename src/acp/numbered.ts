@@ -1,7 +1,7 @@
 // The numbered updates of a session that several clients share: one relay per client, each text made once for all of them.
 import type * as acp from "@agentclientprotocol/sdk";
 import { methods } from "@agentclientprotocol/sdk";
-import { Cell } from "../base/async/cell.js";
+import { Cell, type ReadonlyCell } from "../base/async/cell.js";
 import { defined } from "../base/json/defined.js";
 import type { LogItem, SessionEvent, SettingsView } from "../session/index.js";
 import type { SessionHandle } from "./access.js";
@@ -89,6 +89,8 @@ export interface NumberedRelayOptions {
   readonly after: number;
   /** What the client said itself is shown too, until it has everything so far. */
   readonly showsOwn: boolean;
+  /** Of this client, under way while it follows already: it would be shown twice what it is shown before they are answered. */
+  readonly joins: ReadonlyCell<number>;
   /** For updates that are for this client alone; without it these come from the node that has the session. */
   readonly own?: { readonly told: EmittedSettings; readonly settings: () => SettingsView };
   readonly send: (update: SharedUpdate) => Promise<void> | undefined;
@@ -114,7 +116,7 @@ export class NumberedRelay {
 
   /** `onLive`: the client has everything until now; what follows waits for it. */
   async run(signal: AbortSignal, onLive: () => Promise<void>): Promise<void> {
-    const { session, abilities, after } = this.#options;
+    const { session, abilities, after, joins } = this.#options;
     try {
       for await (const followed of session.log.follow(after, signal)) {
         if (followed.kind === "live") {
@@ -123,7 +125,11 @@ export class NumberedRelay {
           continue;
         }
         if (followed.kind === "moment" && this.#told.has(followed.event)) continue;
-        for (const made of sharedEvents(followed, session.id, abilities)) await this.#send(made);
+        for (const made of sharedEvents(followed, session.id, abilities)) {
+          if (joins.value > 0) await joins.until((count) => count === 0, signal).catch(() => undefined);
+          if (signal.aborted) return; // a client that left gets no rest of a record
+          await this.#send(made);
+        }
         if (followed.kind === "record") this.relayed.set(followed.seq);
       }
     } finally {

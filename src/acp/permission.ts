@@ -2,22 +2,22 @@
 import type * as acp from "@agentclientprotocol/sdk";
 import { methods } from "@agentclientprotocol/sdk";
 import { defined } from "../base/json/defined.js";
-import type { JsonObject, JsonValue } from "../base/json/json.js";
-import { LIMITS } from "../base/limits.js";
 import { plainText } from "../base/text/content.js";
 import { markForeign } from "../base/text/marking.js";
-import type {
-  AskedAs,
-  PermissionAnswer,
-  PermissionChoice,
-  PermissionQuestion,
-  SamplingAnswer,
-  SamplingRequest,
-  SessionPorts,
-  TrustRequest,
+import {
+  type AskedAs,
+  argumentLines,
+  cutWords,
+  type PermissionAnswer,
+  type PermissionChoice,
+  type PermissionQuestion,
+  questionNotes,
+  type SamplingAnswer,
+  type SamplingRequest,
+  type SessionPorts,
+  type TrustRequest,
 } from "../session/index.js";
-import { ACP_LIMITS } from "./limits.js";
-import { asQuestion, type SentMeta, sentMeta } from "./meta.js";
+import { asQuestion, type SentMeta, sentMeta, tenonMeta } from "./meta.js";
 import { looksOf, questionTitle, toolName } from "./tool-call.js";
 
 const KINDS: Readonly<Record<PermissionChoice["answer"], acp.PermissionOptionKind>> = {
@@ -34,18 +34,29 @@ interface Asked extends Pick<acp.RequestPermissionRequest, "toolCall" | "options
 export function permissionPorts(client: acp.AgentContext, sessionId: string): SessionPorts {
   /** The chosen option; undefined when the question or the turn was cancelled. */
   const ask = async (shown: Asked, signal: AbortSignal, asked?: AskedAs): Promise<string | undefined> => {
+    return (await answerTo(shown, signal, asked)).chosen;
+  };
+  const answerTo = async (shown: Asked, signal: AbortSignal, asked?: AskedAs) => {
     const request = { sessionId, ...asQuestion(shown, asked) };
     const options = { cancellationSignal: signal };
-    const { outcome } = await client.request(methods.client.session.requestPermission, request, options);
-    return signal.aborted || outcome.outcome === "cancelled" ? undefined : outcome.optionId;
+    const response = await client.request(methods.client.session.requestPermission, request, options);
+    const { outcome } = response;
+    const chosen = signal.aborted || outcome.outcome === "cancelled" ? undefined : outcome.optionId;
+    return { chosen, meta: tenonMeta(response) };
   };
   return {
     ask: async (question, signal, asked) => {
       const options = question.choices.map(({ answer, label }): acp.PermissionOption => {
         return { optionId: answer, name: label, kind: KINDS[answer] };
       });
-      const chosen = await ask({ toolCall: describe(question), options }, signal, asked);
-      return chosen === undefined ? "cancelled" : (ANSWERS.find((answer) => answer === chosen) ?? "no");
+      const { chosen, meta } = await answerTo({ toolCall: describe(question), options }, signal, asked);
+      if (chosen === undefined) return "cancelled";
+      const answer = ANSWERS.find((one) => one === chosen);
+      if (answer !== undefined) return answer;
+      // Of our own chat: a no that says what to do instead, or that nobody was there to be asked.
+      const { words, unattended } = meta;
+      if (typeof words === "string") return { answer: "no", words };
+      return unattended === true ? { answer: "no" } : "no";
     },
     confirmTrust: async (request, signal, asked) => {
       const { server, names } = request;
@@ -61,7 +72,7 @@ export function permissionPorts(client: acp.AgentContext, sessionId: string): Se
 }
 
 /** An option we never offered is no consent. */
-const ANSWERS: readonly PermissionAnswer[] = ["once", "always", "never"];
+const ANSWERS: readonly Extract<PermissionAnswer, string>[] = ["once", "always", "never"];
 const SAMPLING_ANSWERS: readonly SamplingAnswer[] = ["once", "session", "never"];
 
 /** No "once": what is approved is these exact words of the project's file, and asking again comes with their next change. */
@@ -85,7 +96,7 @@ function describe(question: PermissionQuestion): acp.ToolCallUpdate {
   const { toolCallId, tool, arguments: args, trustsHints, isReview, presentation, lock, protects } = question;
   const subject = { name: tool.id, tool, ...defined({ trustsHints }) };
   const { title, kind, locations, content: shownWith } = looksOf(subject, presentation);
-  const notes = noteLines(question);
+  const notes = questionNotes(question);
   // A diff shows all that the arguments of an edit say, and where.
   const given = isReview || presentation?.diff ? [] : argumentLines(args);
   const content = [...textContent(notes), ...textContent(given), ...shownWith];
@@ -111,38 +122,6 @@ function titleOf({ tool, arguments: args, presentation }: PermissionQuestion, ti
   return isOwn ? `${title} (Tenon's ${tool.definition.name})` : questionTitle(tool, args);
 }
 
-/** What is to be read before answering, beside the arguments. */
-function noteLines(question: PermissionQuestion): readonly string[] {
-  const { reason, change, lock, isFormer, presentation, warnings = [] } = question;
-  return [
-    ...warnings.map((warning) => `Warning: ${warning}`),
-    ...(presentation?.isRenewed
-      ? ["The file changed while you were asked. This is the change as it would be now."]
-      : []),
-    ...(isFormer ? ['You allowed this tool in every project before; "always" now confirms it for this one.'] : []),
-    ...(reason === undefined ? [] : [`Asked because ${reason}.`]),
-    ...(change ? [lock === undefined ? "The tool changed since it was approved:" : `It ${lock}:`, ...change] : []),
-  ];
-}
-
-/** Every argument by its name; further lines of a value are indented, so that none reads as another argument or a note. */
-function argumentLines(args: JsonObject): readonly string[] {
-  const lines: string[] = [];
-  const names = Object.keys(args);
-  let room: number = LIMITS.shownArguments.maxChars;
-  for (const [index, name] of names.entries()) {
-    if (room <= 0) return [...lines, `… ${names.length - index} more arguments`];
-    const line = `${shown(name).replaceAll("\n", " ")}: ${shown(args[name]).replaceAll("\n", "\n    ")}`;
-    room -= line.length;
-    lines.push(line);
-  }
-  return lines;
-}
-
-function shown(value: JsonValue | undefined): string {
-  return markForeign(cutText(typeof value === "string" ? value : (JSON.stringify(value) ?? "")));
-}
-
 const SAMPLING_OPTIONS: acp.PermissionOption[] = [
   { optionId: "once", name: "Allow once", kind: "allow_once" },
   { optionId: "session", name: "Allow this server in this session", kind: "allow_always" },
@@ -156,8 +135,8 @@ export function describeSampling(request: SamplingRequest): acp.ToolCallUpdate {
   const lines = [
     `The server "${markForeign(server)}" asks ${model} for an answer of at most ${maxTokens} tokens, at your expense.`,
     `After this it may ask ${callsLeft} more times in this session.`,
-    ...(system === "" ? [] : [`system: ${cutText(system)}`]),
-    ...messages.map(({ role, content }) => `${role}: ${cutText(plainText(content))}`),
+    ...(system === "" ? [] : [`system: ${cutWords(system)}`]),
+    ...messages.map(({ role, content }) => `${role}: ${cutWords(plainText(content))}`),
   ];
   return {
     toolCallId: `sampling-${id}`,
@@ -168,9 +147,4 @@ export function describeSampling(request: SamplingRequest): acp.ToolCallUpdate {
     content: textContent(lines),
     _meta: sentMeta({ sampling: true, server, notes: lines.flatMap((line) => line.split("\n")) }),
   };
-}
-
-function cutText(words: string): string {
-  const hidden = words.length - ACP_LIMITS.permissionMaxArgumentChars;
-  return hidden > 0 ? `${words.slice(0, ACP_LIMITS.permissionMaxArgumentChars)}… (${hidden} more characters)` : words;
 }

@@ -1,7 +1,6 @@
 // The question whether a server may use the model, as editors see it.
 import { expect, test } from "vitest";
-import type { SamplingRequest } from "../session/index.js";
-import { ACP_LIMITS } from "./limits.js";
+import { type SamplingRequest, SESSION_LIMITS } from "../session/index.js";
 import { describeSampling } from "./permission.js";
 
 const request: SamplingRequest = {
@@ -11,7 +10,7 @@ const request: SamplingRequest = {
   system: "Be brief.",
   messages: [
     { role: "user", content: [{ type: "text", text: "Sum up:\ntext" }] },
-    { role: "assistant", content: [{ type: "text", text: "y".repeat(ACP_LIMITS.permissionMaxArgumentChars + 7) }] },
+    { role: "assistant", content: [{ type: "text", text: "y".repeat(SESSION_LIMITS.questionArgumentChars + 7) }] },
   ],
   maxTokens: 512,
   callsLeft: 4,

@@ -36,6 +36,8 @@ interface Relay {
   caughtUp(before: number): Promise<unknown>;
   /** No update goes out any more. */
   end?(): void;
+  /** The client joins the session once more; returns what to call if it could not. */
+  hold?(): () => void;
 }
 
 /** How a session is shown at first. */
@@ -123,7 +125,11 @@ export class OpenSessions {
 
   /** Resolves once the client has the conversation so far: all of it, or nothing where it is not to be replayed. */
   async load(request: StoredSessionRequest, options: LoadOptions): Promise<string> {
-    const { session, history, after } = await this.#access.load(request, options);
+    const goOn = this.#relays.get(request.id)?.hold?.();
+    const { session, history, after } = await this.#access.load(request, options).catch((error: unknown) => {
+      goOn?.();
+      throw error;
+    });
     const { isReplayed } = options;
     const shown = { isReplayed, ...defined({ after, history: isReplayed ? history : undefined }) };
     const live = (await this.#take(session, shown)).begin();
@@ -206,8 +212,9 @@ export class OpenSessions {
     const { world } = this.#access;
     const abilities = this.abilities.value ?? abilitiesOf();
     const stop = new AbortController();
+    const joins = new Cell(0);
     const relay = new NumberedRelay({
-      ...{ session, abilities, client, after, showsOwn },
+      ...{ session, abilities, client, after, showsOwn, joins },
       own: { told: new EmittedSettings(session.settings), settings: () => session.settings },
       send: (update) => this.#sendShared(update),
       onLost: (event, error) => this.#lose(session, event, { error, send: (update) => this.#send(session.id, update) }),
@@ -246,6 +253,10 @@ export class OpenSessions {
           else world.after(0, run);
         }),
       end: () => stop.abort(new DOMException("the client left", "AbortError")),
+      hold: () => {
+        joins.set(joins.value + 1);
+        return () => joins.set(joins.value - 1);
+      },
     };
   }
 

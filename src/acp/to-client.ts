@@ -78,12 +78,12 @@ function turnUpdates(
       return [endUpdate(event.toolCallId, event.outcome, presentation)];
     case "tool_quarantined":
       return noticeUpdates("warning", `The tool ${event.tool.label} is not offered: ${event.reason}`, client);
-    case "waiting":
-      return noticeUpdates(
-        "warning",
-        `${event.reason} (attempt ${event.attempt} of ${event.attempts}; it is tried again)`,
-        client,
-      );
+    case "waiting": {
+      const { reason, untilMs, attempt, attempts } = event;
+      const words = `${reason} (attempt ${attempt} of ${attempts}; it is tried again)`;
+      const _meta = sentMeta({ retry: { reason: markForeign(reason), untilMs, attempt, attempts } });
+      return noticeUpdates("warning", words, client).map((update) => ({ ...update, _meta }));
+    }
     case "stopped":
       return [{ sessionUpdate: "agent_message_chunk", content: text(`\n\n[${event.reason}]`) }];
     case "compaction":

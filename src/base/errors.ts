@@ -4,7 +4,12 @@ import { messageOf } from "./message.js";
 
 export { messageOf };
 
-/** Every code with its cause and the way to recover from it; the reference page is made from this table. */
+/**
+ * Every code with its cause and the way to recover from it; the reference page is made from this table.
+ *
+ * @example
+ * console.log(ERROR_CODES["tool.refused"].recovery);
+ */
 export const ERROR_CODES = {
   internal: { cause: "A bug in Tenon.", recovery: "Report it with the log of the run." },
   cancelled: { cause: "The person or the client cancelled.", recovery: "Nothing to do." },
@@ -78,6 +83,10 @@ export const ERROR_CODES = {
   "tool.invalid_arguments": {
     cause: "The arguments do not fit the tool's schema.",
     recovery: "Correct them and call again.",
+  },
+  "tool.refused": {
+    cause: "A call needs an approval that nobody could give, or was denied.",
+    recovery: "Give an approve callback, or a rule that allows the tool.",
   },
   "model.unknown": { cause: "No such provider or model.", recovery: "Use provider/name; tenon models lists them." },
   "model.unauthorized": { cause: "The provider has no key, or refused it.", recovery: "Set the provider's API key." },
@@ -153,6 +162,12 @@ export const ERROR_CODES = {
   },
 } as const;
 
+/**
+ * A code of a TenonError.
+ *
+ * @example
+ * const code: ErrorCode = "session.busy";
+ */
 export type ErrorCode = keyof typeof ERROR_CODES;
 
 export function isErrorCode(code: string): code is ErrorCode {
@@ -169,6 +184,12 @@ export interface TenonErrorOptions {
   readonly refusedTools?: readonly string[];
 }
 
+/**
+ * The one error of Tenon: programs look at `code`, people read `message` and `hint`.
+ *
+ * @example
+ * if (error instanceof TenonError && error.code === "model.unauthorized") console.error(error.hint);
+ */
 export class TenonError extends Error {
   readonly code: ErrorCode;
   readonly hint: string;

@@ -13,3 +13,4 @@ export {
 export { commandEnvironment } from "./run-command.js";
 export { type BuiltinOptions, type BuiltinSource, builtinSource, type TextFile } from "./source.js";
 export { BUILTIN_NAMES, type BuiltinName } from "./tool.js";
+export { unifiedDiff } from "./unified-diff.js";

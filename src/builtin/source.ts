@@ -95,7 +95,11 @@ export function builtinSource(options: BuiltinOptions): BuiltinSource {
       if (!prepared) return undefined;
       if (!prepared.ok) return `${prepared.reason}.`;
       const places = prepared.presentation.locations.map(({ path }) => folders.place(path));
-      return await Promise.all(places).then(() => undefined, messageOf);
+      // An edit that does not fit its file fails whatever is answered: nobody is asked about it.
+      const fits = tool === editFile.definition.name ? () => prepared.preview(new AbortController().signal) : () => {};
+      return await Promise.all(places)
+        .then(fits)
+        .then(() => undefined, messageOf);
     },
     readText: async (path, signal) => {
       const place = await folders.place(path).catch(() => undefined);

@@ -29,6 +29,12 @@ export const BUILTIN_NAMES = [
   "ask_person",
 ] as const;
 
+/**
+ * The names of Tenon's own tools.
+ *
+ * @example
+ * const builtin: BuiltinName[] = ["read_file", "list_folder"];
+ */
 export type BuiltinName = (typeof BUILTIN_NAMES)[number];
 
 /** What every tool of one session works with. */

@@ -73,6 +73,8 @@ export type Run<V> = (given: Given<V>, context: CommandContext) => Promise<numbe
 
 export interface Declaration<O extends Options> extends CommandAbout {
   readonly options: O;
+  /** Rewrites the words before they are read: for other programs' spellings of the same. Throws `usage.invalid`. */
+  readonly rewrite?: (words: readonly string[]) => Promise<readonly string[]>;
   /** Imports what runs it: only that command's code is loaded. */
   readonly load: () => Promise<Run<ValuesOf<O>>>;
 }
@@ -98,12 +100,12 @@ export interface Group {
 export type TableEntry = Command | Group;
 
 export function command<const O extends Options>(declaration: Declaration<O>): Command {
-  const { load, ...about } = declaration;
+  const { load, rewrite, ...about } = declaration;
   return {
     ...about,
     kind: "command",
     run: async (words, context) => {
-      const given = parseWords(declaration, words);
+      const given = parseWords(declaration, rewrite ? await rewrite(words) : words);
       const run = await load();
       return (await run(given, context())) ?? EXIT.done;
     },

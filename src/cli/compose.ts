@@ -3,11 +3,12 @@ import { defined } from "../base/json/defined.js";
 import { modelFetch, recorded, type WireTrace } from "../base/ports/trace.js";
 import type { Log, LogLevel, World } from "../base/ports/world.js";
 import { type EffectiveConfig, loadConfig } from "../config/index.js";
-import { createRuntime, type RuntimeOptions } from "../index.js";
 import type { SessionHost } from "../session/index.js";
+import { createHost, type HostOptions } from "../session/index.js";
 import { nodeWorld } from "../world/index.js";
 import { chooseLog } from "./log.js";
-import { configuredModels, providerVariables } from "./model.js";
+import { configuredModels } from "./model.js";
+import { providerVariables } from "./provider-variables.js";
 import { personalGrants, secretResolver, unaskedSecrets } from "./secrets.js";
 import { outputFiles } from "./server-output.js";
 import { hidingSecrets } from "./trace.js";
@@ -26,7 +27,7 @@ export interface ComposeOptions {
   readonly env?: World["env"];
   readonly log?: Log;
   /** What the host does in ways of its own. */
-  readonly runtime?: Pick<RuntimeOptions, "stateDir" | "store" | "decisions">;
+  readonly runtime?: Pick<HostOptions, "stateDir" | "store" | "decisions" | "builtin">;
 }
 
 interface Composed {
@@ -45,7 +46,7 @@ export async function compose(options: ComposeOptions = {}): Promise<Composed> {
   const models = await configuredModels(config, { ...world, fetch: modelFetch(world) }, resolveSecret);
   const given = { id: models.first.id, variables: providerVariables(world.env) };
   await recorded(world, { ask: "model", about: null, work: async () => given, read: () => undefined });
-  const host = createRuntime({
+  const host = createHost({
     ...options.runtime,
     world,
     model: models.first,

@@ -163,6 +163,7 @@ export const ATTACH: Command = command({
   ],
   options: {
     last: flag("the session used last: of this directory, else of all"),
+    plain: flag("labelled lines and numbered answers, no escape sequence; for screen readers, as TERM=dumb"),
     watch: flag("only look: send nothing, and be asked nothing"),
     json: flag("print the ACP updates as NDJSON"),
     yes: flag("approve every tool call of your own prompts (never servers or settings of a project's files)"),

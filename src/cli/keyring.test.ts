@@ -28,7 +28,7 @@ describe.runIf(isLinux)("without a Secret Service", () => {
     const { keyring } = headless();
     const refusal = {
       code: "config.unreadable",
-      message: expect.stringContaining("there is no Secret Service to be reached: "),
+      message: "this machine has no keyring (Secret Service) that can be reached",
       hint: expect.stringMatching(/D-Bus.*use \$\{VAR\}, \{file:path\} or !command instead/u),
     };
     await expect(keyring.get("github", never)).rejects.toMatchObject(refusal);

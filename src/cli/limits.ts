@@ -1,6 +1,8 @@
 // The limits of `cli`, each with its unit in the name and its reason beside it.
 
 export const CLI_LIMITS = {
+  /** Where `tenon mcp serve --http` listens: a port that no well-known program has. */
+  servePort: "4712",
   /** The last words of a gateway that could not be started, in the notice about it. */
   gatewayLogChars: 600,
   /** Of the log of local gateways: above this a new file is begun, by the next one and by one that runs; the old one stays beside it. */
@@ -38,6 +40,22 @@ export const CLI_LIMITS = {
   /** A gateway on this machine answers at once; one that stops closes its sessions within this after its turns. */
   gatewayAnswerMs: 5_000,
   gatewayStopMs: 8_000,
+  /** Of the prompts that earlier chats are remembered by; longer ones are not kept. */
+  chatHistory: { entries: 1_000, entryChars: 20_000 },
+  /** Two Ctrl-C within this quit the chat. */
+  quitMs: 1_500,
+  /** Files that the chat offers behind an @, and how long it looks for them. */
+  mentions: { files: 20_000, lookMs: 2_000 },
+  /** What the chat keeps of a command that the person ran with `!`, for the next prompt; and how long it may run. */
+  shellOutputBytes: 32_768,
+  /** A picture that goes into a prompt; providers take no larger ones. */
+  pictureBytes: 5_242_880,
+  /** Piped input that is a prompt or part of one. */
+  pipedBytes: 8_388_608,
+  /** How long `-p` waits for the first of it. */
+  pipedMs: 3_000,
+  /** A turn that took longer is worth a notice when it ends. */
+  noticeAfterMs: 10_000,
   /** `tenon acp-check` holds agents to this: any answer, `session/new`, telling of a failure, cancelling, their own end, their servers' end. */
   acpCheck: { answerMs: 30_000, newSessionMs: 5_000, toldMs: 5_000, cancelMs: 5_000, exitMs: 3_000, goneMs: 10_000 },
   /** How it acts: a slow server's start, a moment for what may still come, and when its servers end whatever happens. */

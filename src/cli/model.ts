@@ -64,14 +64,3 @@ export async function configuredModels(
     },
   });
 }
-
-/** The variables that decide which models there are. */
-export const PROVIDER_VARIABLES: readonly string[] = [
-  ...["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL"],
-  ...["GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "TENON_API_KEY", "TENON_BASE_URL"],
-];
-
-/** The names, never the values, of the variables that decide which models there are. */
-export function providerVariables(env: World["env"]): string[] {
-  return PROVIDER_VARIABLES.filter((name) => (env[name] ?? "") !== "");
-}

@@ -1,6 +1,7 @@
 // Runs a command line: finds the command in the table, shows help, and turns failures into messages and exit codes.
 import { type TenonError, toTenonError } from "../base/errors.js";
 import { nearest } from "../base/text/nearest.js";
+import { VERSION } from "../base/version.js";
 import { type Command, misused, type TableEntry } from "./command.js";
 import { type CommandContext, printJson, realContext } from "./context.js";
 import { EXIT, exitCodeOf, onUncaught } from "./exit.js";
@@ -43,8 +44,12 @@ export async function runWords(
   const own = end < 0 ? words : words.slice(0, end);
   let found: Found = { path: [], rest: words };
   try {
-    found = findEntry(table, own[0] === "help" ? words.slice(1) : words);
-    if (own[0] !== "help" && !own.includes("--help") && !own.includes("-h")) {
+    if (own[0] === "version" && own.length === 1) return printVersion(context());
+    // The bare word opens the chat.
+    const named = words.length === 0 ? ["chat"] : words;
+    found = findEntry(table, own[0] === "help" ? words.slice(1) : named);
+    const isHelp = own[0] === "help" || (own[1] === "help" && found.path[0]?.kind === "group");
+    if (!isHelp && !own.includes("--help") && !own.includes("-h")) {
       return await commandOf(found).run(found.rest, context);
     }
     const shown = context();
@@ -53,6 +58,11 @@ export async function runWords(
   } catch (thrown) {
     return printFailure(toTenonError(thrown), found.path, own.includes("--json"), context());
   }
+}
+
+function printVersion({ output }: CommandContext): number {
+  output.write(`${VERSION}\n`);
+  return EXIT.done;
 }
 
 function printFailure(error: TenonError, path: Found["path"], isJson: boolean, context: CommandContext): number {
@@ -75,11 +85,16 @@ function usageHints(path: Found["path"]): readonly string[] {
 /** Throws `usage.invalid` for a word that names nothing. Words that begin with "-" are options and stay. */
 function findEntry(table: readonly TableEntry[], words: readonly string[]): Found {
   const [first, ...rest] = words;
-  if (first === undefined || first.startsWith("-")) return { path: [], rest: words };
+  if (first === undefined || first === "--help" || first === "-h") return { path: [], rest: words };
+  if (first.startsWith("-")) {
+    const near = nearest(first.replace(/^-+/u, ""), ["help", "version"]);
+    throw misused(`there is no option ${first}${near === undefined ? "" : `; did you mean --${near}?`}`);
+  }
   const entry = entryNamed(table, first, "tenon");
   if (entry.kind === "command") return { path: [entry], rest };
   const [second, ...more] = rest;
   if (second === undefined || second.startsWith("-")) return { path: [entry], rest };
+  if (second === "help") return findEntry(table, [first, ...more]);
   return { path: [entry, entryNamed(entry.commands, second, `tenon ${entry.name}`)], rest: more };
 }
 

@@ -110,7 +110,11 @@ function refusal(step: unknown, error: string, platform: string): TenonError {
   if (step === "load") return failure(`the package ${PACKAGE} does not work on this machine: ${error}`, REINSTALL);
   if (step === "open" && platform === "linux") {
     const start = "Run Tenon in a session with D-Bus and a keyring (GNOME Keyring, KWallet, KeePassXC)";
-    return failure(`there is no Secret Service to be reached: ${error}`, `${start}, or ${OTHER_WAYS}.`);
+    return failure(
+      "this machine has no keyring (Secret Service) that can be reached",
+      `${start}, or ${OTHER_WAYS}.`,
+      error,
+    );
   }
   const unlock = "Unlock it (a new one needs a default keyring first), then try again";
   return failure(`the keyring refused: ${error}`, `${unlock}; or ${OTHER_WAYS}.`);

@@ -1,4 +1,4 @@
-// `tenon/client`: a program gives sessions of a gateway tools of its own.
+// Published in `tenon/gateway`: a program gives sessions of a gateway tools of its own.
 import { TenonError } from "../base/errors.js";
 import { defined } from "../base/json/defined.js";
 import type { World } from "../base/ports/world.js";
@@ -8,8 +8,6 @@ import { checkGatewayUrls, localLink, remoteLink, shownHosts } from "../translat
 import { nodeWorld, openWebSocket } from "../world/index.js";
 import { type ClientIdentity, GatewayProgram } from "./program.js";
 
-export { ERROR_CODES, type ErrorCode, TenonError } from "../base/errors.js";
-export type { JsonObject, JsonValue } from "../base/json/json.js";
 export type {
   ClientIdentity,
   GatewayProgram,
@@ -21,7 +19,13 @@ export type {
   SetTools,
 } from "./program.js";
 
-export interface ConnectOptions {
+/**
+ * Options of `connectGateway`.
+ *
+ * @example
+ * const options: GatewayOptions = { name: "warehouse", url: "wss://gateway.example", token };
+ */
+export interface GatewayOptions {
   /** For people: who asks to run something. */
   readonly name: string;
   /** `wss://…` of a gateway, or of several of its nodes with commas between them; the one of this user on this machine unless given. */
@@ -36,8 +40,13 @@ export interface ConnectOptions {
   readonly world?: World;
 }
 
-/** Stays connected until it is closed. Rejects when there is no gateway, or it refuses. */
-export async function connectGateway(options: ConnectOptions): Promise<GatewayProgram> {
+/**
+ * Stays connected until it is closed. Rejects when there is no gateway, or it refuses.
+ *
+ * @example
+ * const gateway = await connectGateway({ name: "warehouse" });
+ */
+export async function connectGateway(options: GatewayOptions): Promise<GatewayProgram> {
   const { name, url, token, isInsecure = false, identity } = options;
   const world = options.world ?? nodeWorld({ log: QUIET });
   if (url === undefined && world.platform === "win32") {

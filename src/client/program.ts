@@ -17,18 +17,34 @@ import {
   withTenonMeta,
 } from "../translator/index.js";
 
-/** A secret: whoever has it is this client. */
+/**
+ * A secret: whoever has it is this client.
+ *
+ * @example
+ * const gateway = await connectGateway({ name: "warehouse", identity: saved });
+ */
 export interface ClientIdentity {
   readonly id: string;
   readonly key: string;
 }
 
-/** By its id; by a label, created where there is none; or the one used last in a directory, created likewise. */
+/**
+ * By its id; by a label, created where there is none; or the one used last in a directory, created likewise.
+ *
+ * @example
+ * const choice: SessionChoice = { latest: true, cwd: process.cwd() };
+ */
 export type SessionChoice =
   | { readonly id: string; readonly cwd?: string }
   | { readonly label: string; readonly cwd: string }
   | { readonly latest: true; readonly cwd: string };
 
+/**
+ * A session of a gateway, as a list shows it.
+ *
+ * @example
+ * for (const { id, title } of await gateway.sessions()) console.log(id, title);
+ */
 export interface ListedSession {
   readonly id: string;
   readonly cwd: string;
@@ -37,6 +53,12 @@ export interface ListedSession {
   readonly state?: string;
 }
 
+/**
+ * What a tool of a program is told about its call.
+ *
+ * @example
+ * const run = async (_args: JsonObject, { signal }: RunContext) => await work(signal);
+ */
 export interface RunContext {
   /** Aborts when nobody waits for the answer any more. */
   readonly signal: AbortSignal;
@@ -47,6 +69,12 @@ export interface RunContext {
 /** A text, blocks as in MCP, or all of a result with `content`. */
 type RunAnswer = string | readonly JsonObject[] | JsonObject | undefined | void;
 
+/**
+ * A tool that the program runs for sessions of a gateway.
+ *
+ * @example
+ * const ping: ProgramTool = { description: "Answers", inputSchema: { type: "object" }, run: () => "pong" };
+ */
 export interface ProgramTool {
   readonly title?: string;
   readonly description: string;
@@ -57,6 +85,12 @@ export interface ProgramTool {
   run(args: JsonObject, context: RunContext): RunAnswer | Promise<RunAnswer>;
 }
 
+/**
+ * The answer to `setTools`: what each tool is offered as.
+ *
+ * @example
+ * const { tools }: SetTools = await session.setTools(mine);
+ */
 export interface SetTools {
   readonly tools: readonly { readonly name: string; readonly offeredAs: string }[];
   readonly rejected: readonly { readonly name: string; readonly reason: string }[];
@@ -76,6 +110,12 @@ const RETRY = { firstMs: 500, maxMs: 10_000, factor: 2 };
 const TOOL_CALL = "_tenon/tool/call";
 const SET_TOOLS = "_tenon/session/set_tools";
 
+/**
+ * A program that is connected to a gateway.
+ *
+ * @example
+ * const session = await gateway.join({ latest: true, cwd: process.cwd() });
+ */
 export class GatewayProgram implements AsyncDisposable {
   readonly #world: World;
   readonly #gateway: GatewayClient;
@@ -335,6 +375,12 @@ class Joined {
   }
 }
 
+/**
+ * A session of a gateway that the program has joined.
+ *
+ * @example
+ * await session.setTools({ ping: { description: "Answers", inputSchema: { type: "object" }, run: () => "pong" } });
+ */
 export class ProgramSession implements AsyncDisposable {
   readonly #joined: Pick<Joined, "id" | "cwd" | "keys" | "gone">;
   readonly #link: SessionLink;

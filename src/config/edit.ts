@@ -8,7 +8,6 @@ import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "..
 import type { FoundPath, World } from "../base/ports/world.js";
 import { VERSION } from "../base/version.js";
 import { type Document, type KeyPath, parseDocument, type TextNode } from "./layers/document.js";
-import type { ProviderName } from "./layers/entry.js";
 import { isInside } from "./layers/paths.js";
 import { nameProblem, readEntry } from "./layers/read-entry.js";
 import { type Place, placeText, problemText } from "./layers/read-layer.js";
@@ -50,7 +49,7 @@ export async function addServer(
   return await edit(file, name, ({ text, before }) => {
     if (before && !options.mayReplace) {
       const message = `there is a server ${JSON.stringify(name)} in ${file.path} already`;
-      throw invalid(message, "Remove it first, or replace it.");
+      throw invalid(message, "Add --replace to replace it, or give another name.");
     }
     if (before && canonicalJson(before) === canonicalJson(entry)) return { change: "unchanged", text, warnings };
     const begun = text.trim() === "" ? setValue(text, ["$schema"], SCHEMA_URL) : text;
@@ -77,10 +76,20 @@ export async function setServerEnabled(file: ConfigFile, name: string, isEnabled
   });
 }
 
-/** Says where the key of a model provider is to be had (`keyring:name`); the key itself is not for a file. Returns the file. */
-export async function setProviderKey(file: ConfigFile, provider: ProviderName, reference: string): Promise<string> {
+/** Values by their place, in one change of the file; undefined takes one out. A key itself is not for a file: `keyring:name`, `{file:path}`. Returns the file. */
+export async function setConfigValues(
+  file: ConfigFile,
+  values: readonly (readonly [path: KeyPath, value: JsonValue | undefined])[],
+): Promise<string> {
   const edited = await edit(file, undefined, ({ text }) => {
-    return { change: "replaced", text: setValue(text, ["providers", provider, "apiKey"], reference) };
+    const begun = text.trim() === "" ? setValue(text, ["$schema"], SCHEMA_URL) : text;
+    return {
+      change: "replaced",
+      text: values.reduce(
+        (changed, [path, value]) => (value === undefined ? removeValue(changed, path) : setValue(changed, path, value)),
+        begun,
+      ),
+    };
   });
   return edited.file;
 }

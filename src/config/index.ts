@@ -12,7 +12,7 @@ export {
   type ConfigFile,
   type Edited,
   removeServer,
-  setProviderKey,
+  setConfigValues,
   setServerEnabled,
   setValue,
 } from "./edit.js";
@@ -24,10 +24,13 @@ export {
   type ImportName,
   type NotifyTarget,
   type ProviderName,
+  type RemoteEntry,
   SANDBOX_MODES,
   type SandboxMode,
+  type StdioEntry,
 } from "./layers/entry.js";
 export { possiblePaths, projectFiles, tenonPaths } from "./layers/paths.js";
+export { unsetVariables } from "./layers/read-entry.js";
 export { type Place, type Problem, placeText, problemText } from "./layers/read-layer.js";
 export {
   type EffectiveConfig,
@@ -40,10 +43,11 @@ export {
 } from "./load-config.js";
 export { DiskGrantStore, grantAccount, grantPerson } from "./logins/grant-store.js";
 export type { KeyKeeper, VaultStatus } from "./logins/vault.js";
-export { maskEntry, type SecretWay } from "./secrets/mask.js";
+export { hasSecretWords, maskEntry, type SecretWay, secretLiterals } from "./secrets/mask.js";
 export { type ResolveSecret, sharedSecrets } from "./secrets/secrets.js";
-export { type ServerSandbox, sourceSettings, stricterMode } from "./servers/spec.js";
-export { remoteProblem, type TypedServer, typedEntry, typedServer } from "./servers/typed.js";
+export { checkGivenEntry, type GivenEntry, readGivenServers } from "./servers/given.js";
+export { type ServerSandbox, type ServerSettings, sourceSettings, stricterMode } from "./servers/spec.js";
+export { ownSpelling, remoteProblem, type TypedServer, typedEntry, typedServer } from "./servers/typed.js";
 export { commandPath, questionLines, questionsByFile, type TrustQuestion } from "./trust/project.js";
 export { type TrustRecord, TrustStore } from "./trust/store.js";
 export { type ConfigWatch, SharedConfigs, type WatchRequest, watchConfig } from "./watch-config.js";

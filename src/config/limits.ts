@@ -11,6 +11,8 @@ export const CONFIG_LIMITS = {
   configQuietMs: 100,
   /** Editing a configuration file: how often one looks whether another process is done, and for how long. */
   configLock: { everyMs: 50, waitMs: 5_000 },
+  /** Server entries that a program hands over at once: more are a mistake, and each costs a process. */
+  givenServers: 1_000,
   /** Addresses of `gateway.notify`: a person has a few devices. */
   notifyTargets: 8,
   /** How long the other servers wait for one whose secret is still being fetched. */

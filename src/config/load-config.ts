@@ -18,6 +18,7 @@ import {
   withClient,
 } from "./collect-layers.js";
 import {
+  type ChatNotices,
   isRemoteEntry,
   type ModelEntry,
   type NotifyEntry,
@@ -208,7 +209,7 @@ async function statusOf(server: LayerServer, makers: Makers): Promise<EffectiveS
 async function inFolder(ready: ReadyServer, server: LayerServer, makers: Makers): Promise<EffectiveServer> {
   const { spec } = ready;
   const { request, layers, store } = makers;
-  if (spec.kind !== "stdio" || ready.place.layer === "project") return ready;
+  if (spec.kind !== "stdio" || ready.place.layer === "project" || spec.approved?.by === "program") return ready;
   const { launchConcern } = await import("../mcp/index.js");
   const concern = await launchConcern(spec, request.cwd, request.world).catch(() => undefined); // told when it is started
   if (!concern) return ready;
@@ -260,12 +261,13 @@ type FromAllLayers = "servers" | "rules" | "questions" | "projectSettings" | "to
 type Values = Omit<EffectiveConfig, FromAllLayers | "project" | "watched">;
 
 function valuesOf(merged: Merged, { allowHosts, sandbox }: LayerRules): Values {
-  const { model, thinking, models = {}, permissions, commands, systemPrompt = {}, tools = {} } = configOf(merged);
+  const { model, thinking, models = {}, permissions, chat, commands, systemPrompt = {}, tools = {} } = configOf(merged);
   const { memory, ...limits } = tools;
   const notify = notifyValues(merged);
   return {
     mayBypass: permissions?.allowBypass === true,
     afterUntrusted: permissions?.afterUntrusted ?? "off",
+    chatNotices: chat?.notices ?? "on",
     allowHosts,
     commandVariables: commands?.env?.allow ?? [],
     leastSandbox: leastOfAll(sandbox),
@@ -382,6 +384,7 @@ export interface EffectiveConfig {
   readonly mayBypass: boolean;
   /** What happens to calls that send or write once content from outside was read. */
   readonly afterUntrusted: "ask" | "off";
+  readonly chatNotices: ChatNotices;
   /** In the order in which they are tried: command line, user, project. A project's only ask or deny. */
   readonly rules: readonly PolicyRule[];
   readonly allowHosts: readonly string[];

@@ -3,9 +3,10 @@ import type * as run from "./run.js";
 import type * as server from "./server/gateway.js";
 
 export { AuditLog } from "./access/audit.js";
+export { addressOf, type Entrance, Guard, isRefusal } from "./access/guard.js";
 export { type CodeStorage, PairingCodes, readCodeState } from "./access/pairing.js";
 export { SCOPES } from "./access/principal.js";
-export { type KeptToken, type NewToken, type TokenStorage, Tokens, tokensInFile } from "./access/tokens.js";
+export { type KeptToken, LiveTokens, type NewToken, type TokenStorage, Tokens, tokensInFile } from "./access/tokens.js";
 export { GATEWAY_LIMITS } from "./limits.js";
 export type {
   AccountStore,
@@ -29,7 +30,8 @@ export type {
 } from "./protocol.js";
 export type { RunningGateway } from "./run.js";
 export type { Gateway, GatewayAccess, GatewayServerOptions } from "./server/gateway.js";
-export type { ListenAt } from "./server/listen.js";
+export { answer, readBody, refuse } from "./server/http-answers.js";
+export { type ListenAt, type ListeningPlace, preparePlace } from "./server/listen.js";
 export type { RuntimePlace } from "./sessions/runtimes.js";
 export { gatewaySocketPath, socketFolderProblem } from "./socket-path.js";
 

@@ -86,12 +86,21 @@ export const GATEWAY_LIMITS = {
   },
   /**
    * Several nodes: sessions that are looked at and opened at once after their node is gone; attempts to open one, a third of the lease
-   * apart, and for how long it is left to others then; and for the word to the others that this node drains.
+   * apart, and for how long it is left to others then; for the word to the others that this node drains; and turns that a drain hands over in
+   * one moment: two others open so many within a second, also on slow machines.
    */
-  nodes: { leftAtOnce: 1_000, openedAtOnce: 8, openAttempts: 5, givenUpMs: 60_000, announceMs: 1_000 },
+  nodes: {
+    leftAtOnce: 1_000,
+    openedAtOnce: 16,
+    openAttempts: 5,
+    givenUpMs: 60_000,
+    announceMs: 1_000,
+    handedOverAtOnce: 32,
+  },
   /**
    * Between nodes: one message; links of one client's connection; sessions that it has open at other nodes; messages of a session
-   * that wait for its records, and their bytes; how often it is looked whether nodes live, and whether sessions have more records.
+   * that wait for its records, and their bytes; how often it is looked whether nodes live, and whether sessions have more records; records
+   * that a client missed and that are kept for it when it is the first to follow.
    */
   links: {
     messageMaxBytes: 8_388_608,
@@ -99,6 +108,7 @@ export const GATEWAY_LIMITS = {
     sessionsPerConnection: 256,
     waiting: { messages: 1_000, bytes: 33_554_432 },
     checkMs: 1_000,
+    missedRecords: 256,
   },
   /** For messages under way when the gateway closes. */
   closeMs: 1_000,

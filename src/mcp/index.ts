@@ -1,7 +1,8 @@
 // The entry of `mcp`: one server, from its spec to the results of its calls.
 
-export { checkAgainstSchema, type SchemaFit } from "../base/schema/schema-check.js";
+export { checkAgainstSchema } from "../base/schema/schema-check.js";
 export { login, logout } from "./auth/index.js";
+export { MemoryGrants } from "./auth/memory-grants.js";
 export type {
   DevicePrompt,
   DeviceWay,
@@ -10,36 +11,29 @@ export type {
   GrantStore,
   IdentityProvider,
   LoggedIn,
-  LoggedOut,
   LoginAttempt,
   LoginOptions,
   LoginStart,
   LoginWay,
-  LogoutOptions,
   OAuthClient,
   OAuthOptions,
   OAuthSettings,
   RedirectWay,
 } from "./auth/port.js";
 export { grantSecrets, isForPeople, resourceOf } from "./auth/port.js";
-export type { CachedTools, DiskCacheOptions, KnownStart, ServerCache } from "./connection/cache.js";
+export type { KnownStart, ServerCache } from "./connection/cache.js";
 export { diskCache, recordedCache } from "./connection/cache.js";
 export { CallGate, McpConnection, type ServerConnection } from "./connection/connection.js";
 export type { ConnectionOptions, ServerLimits, ToolOverrides } from "./connection/options.js";
 export type { ConnectionState } from "./connection/state.js";
-export { answerOf, type CallOptions, type CallOutcome, type CallProgress, ProgressPace } from "./protocol/call.js";
+export { answerOf, type CallOptions, type CallOutcome, ProgressPace } from "./protocol/call.js";
 export type { Link, ServerIdentity } from "./protocol/link.js";
-export { type LeftOut, type Listing, shortName } from "./protocol/lists.js";
+export { shortName } from "./protocol/lists.js";
 export type { ElicitAnswer, ElicitRequest, Peer, Root, ServerLog } from "./protocol/peer.js";
 export type {
-  AskOptions,
-  Completion,
-  CompletionRequest,
-  CompletionTarget,
   McpPrompt,
   McpPromptArgument,
   McpPromptMessage,
-  McpPromptText,
   McpResource,
   McpResourceTemplate,
 } from "./protocol/prompts-and-resources.js";
@@ -51,18 +45,18 @@ export {
   listResourceTemplates,
   readResource,
 } from "./protocol/prompts-and-resources.js";
-export type { TaskHandle } from "./protocol/task.js";
-export { type McpTool, type McpToolAnnotations, readSingleTool } from "./protocol/tools.js";
-export { HeldCalls, type ProvidedAnswer } from "./provide/held-calls.js";
+
+export { type McpTool, readSingleTool } from "./protocol/tools.js";
+export { HeldCalls, type ProvidedAnswer, ProvidedCall, refusal } from "./provide/held-calls.js";
 export { type ProvidedRequest, ServerProvider } from "./provide/provider.js";
+export { Subscriptions } from "./provide/subscriptions.js";
+export { isErrorBody, toElicitAnswer, toResource, toWire } from "./provide/wire-content.js";
 export { RpcRefusal } from "./rpc/rpc.js";
-export type { PoolRequest, PoolSettings, ServerPoolOptions } from "./sharing/server-pool.js";
+export type { PoolSettings } from "./sharing/server-pool.js";
 export { ServerPool, sharingKey } from "./sharing/server-pool.js";
 export { startInTurn } from "./sharing/shareable-server.js";
 export type {
-  AcpSpec,
   BearerAuth,
-  LaunchApproval,
   PinnedFile,
   RemoteSpec,
   SandboxSpec,
@@ -74,4 +68,5 @@ export type { ChannelAnswer, ChannelRequest, McpChannel } from "./transport/acp.
 export { type LaunchConcern, launchConcern, pinnedProgram } from "./transport/launchers/guarded-launch.js";
 export { bubblewrap } from "./transport/sandbox/bubblewrap.js";
 export { BARE_PARTS, findGitPlaces } from "./transport/sandbox/git-places.js";
-export type { Agreement } from "./transport/transport.js";
+export type { RpcErrorBody } from "./transport/transport.js";
+export { LEGACY_VERSIONS, META, MODERN_VERSION } from "./versions.js";

@@ -11,11 +11,13 @@ export interface PinnedFile {
 /**
  * What a person approved about starting a server, put here by the configuration. `project`: the entry is the project's own,
  * with the programs and scripts of the project that it runs. `folder`: a server that does not come from the project may run
- * what the session's folder has, as far as `key` says. Without an approval nothing in the folder may decide what runs.
+ * what the session's folder has, as far as `key` says. `program`: the program around Tenon wrote the entry, so files of the
+ * folder that its words name may run. Without an approval nothing in the folder may decide what runs.
  */
 export type LaunchApproval =
   | { readonly by: "project"; readonly files: readonly PinnedFile[] }
-  | { readonly by: "folder"; readonly files: readonly PinnedFile[]; readonly key: string };
+  | { readonly by: "folder"; readonly files: readonly PinnedFile[]; readonly key: string }
+  | { readonly by: "program"; readonly files: readonly [] };
 
 export interface StdioSpec {
   readonly kind: "stdio";

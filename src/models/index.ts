@@ -1,6 +1,7 @@
 // The door of the models room.
-export type { ModelAbilities, ModelPrice, ThinkingLevel } from "./abilities.js";
-export { compileSchema, compileTools } from "./dialect/compile.js";
+export type { ModelPrice, ThinkingLevel } from "./abilities.js";
+export { type CompiledTools, compileSchema, compileTools } from "./dialect/compile.js";
+export { unknownOptions } from "./dialect/tool-options.js";
 export type {
   DialectName,
   Model,

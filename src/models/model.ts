@@ -14,7 +14,12 @@ export type DialectName =
   /** For models that read the schema as it was meant: the offline one, and an embedder's own. */
   | "plain";
 
-/** A tool as a model is offered it. */
+/**
+ * A tool as a model is offered it.
+ *
+ * @example
+ * const names = (tools: readonly ModelTool[]) => tools.map(({ name }) => name);
+ */
 export interface ModelTool {
   readonly name: string;
   /** For people, and for models that match by words. */
@@ -57,6 +62,12 @@ export interface ModelToolResult {
   readonly found?: readonly string[];
 }
 
+/**
+ * One message of a conversation.
+ *
+ * @example
+ * const message: ModelMessage = { role: "user", content: [{ type: "text", text: "hello" }] };
+ */
 export type ModelMessage =
   | { readonly role: "user"; readonly content: readonly ContentBlock[] }
   | {
@@ -68,6 +79,12 @@ export type ModelMessage =
     }
   | { readonly role: "tool"; readonly results: readonly ModelToolResult[] };
 
+/**
+ * What a model is asked: the conversation so far, and the tools.
+ *
+ * @example
+ * const lastOf = ({ messages }: ModelRequest) => messages.at(-1);
+ */
 export interface ModelRequest {
   readonly system: string;
   readonly messages: readonly ModelMessage[];
@@ -91,6 +108,12 @@ export interface ModelUsage {
 
 export type ModelFinish = "stop" | "tool_calls" | "length" | "refusal";
 
+/**
+ * One step of a model's answer.
+ *
+ * @example
+ * const event: ModelEvent = { kind: "text", text: "Hello." };
+ */
 export type ModelEvent =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "thought"; readonly text: string }
@@ -106,6 +129,18 @@ export type ModelEvent =
       readonly providerData?: JsonObject;
     };
 
+/**
+ * A language model: anything that streams an answer.
+ *
+ * @example
+ * const parrot: Model = {
+ *   id: "my/parrot",
+ *   async *stream() {
+ *     yield { kind: "text", text: "Hello." };
+ *     yield { kind: "finish", reason: "stop" };
+ *   },
+ * };
+ */
 export interface Model {
   /** `provider/name`, as people write it. */
   readonly id: string;

@@ -12,6 +12,7 @@ import { Lease } from "./lease.js";
 import { POSTGRES_LIMITS } from "./limits.js";
 import { migrate } from "./migrations.js";
 import { PostgresNodes } from "./nodes.js";
+import { RecordReads } from "./record-reads.js";
 import { PostgresSessionStore } from "./session-store.js";
 import { clientSecret, codesInDatabase } from "./settings.js";
 import { PostgresTokens } from "./tokens.js";
@@ -41,11 +42,12 @@ export async function openPostgresStore(
     const queue = scope.own(new AppendQueue({ world, database, lease, onReleased }));
     await lease.start();
     const results = (owned: OwnedSession, account: string) => new PostgresResults({ world, database, owned, account });
+    const reads = new RecordReads({ world, database });
     const accounts = new Map<string, AccountStore>();
     return {
       account: (name) => {
         const known = accounts.get(name) ?? {
-          sessions: new PostgresSessionStore(name, { world, database, lease, queue, results }),
+          sessions: new PostgresSessionStore(name, { world, database, lease, queue, reads, results }),
           decisions: new PostgresDecisions(database, world, name),
         };
         accounts.set(name, known);

@@ -27,6 +27,8 @@ export const POSTGRES_LIMITS = {
   leftWithinMs: 86_400_000,
   /** Records of one page when a whole session is read. */
   readRecords: 500,
+  /** Statements under way that read records, so that a long one does not hold up the others; and ranges of records in one. */
+  reads: { statements: 2, ranges: 64 },
   /**
    * Messages between nodes: in one statement, and waiting here before all links are given up; attempts to write them; one statement;
    * how often the table is looked at, and cleaned of dead nodes' messages; hints are joined for this long, so many to a
@@ -55,6 +57,8 @@ export const POSTGRES_LIMITS = {
   keptRetryMs: 200,
   /** How often each node looks whether tokens changed: connections of a revoked one end within a second. */
   tokenPollMs: 400,
+  /** To open a session whose owner's lease ends just then. */
+  acquireTries: 3,
   /** Changes of tokens or codes that others made first, in a row. */
   changeTries: 50,
 } as const;

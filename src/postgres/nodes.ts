@@ -89,13 +89,13 @@ export class PostgresNodes implements Nodes {
     return rows.map(nodeOf);
   }
 
-  async ownerOf(account: string, id: string): Promise<NodeInfo | undefined> {
-    const [row] = await this.#query<NodeRow>(
-      `select ${NODE} from tenon_session o join tenon_node n on n.id = o.owner
+  async ownerOf(account: string, id: string): Promise<Pick<NodeInfo, "id" | "name"> | undefined> {
+    const [row] = await this.#query<Pick<NodeRow, "id" | "name">>(
+      `select n.id, n.name from tenon_session o join tenon_node n on n.id = o.owner
        where o.account = $1 and o.id = $2 and n.expires_at > now()`,
       [account, id],
     );
-    return row && nodeOf(row);
+    return row;
   }
 
   async lastSeqs(ids: readonly string[]): Promise<ReadonlyMap<string, number>> {

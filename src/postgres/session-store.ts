@@ -14,7 +14,6 @@ import {
   OpenWork,
   type OwnedSession,
   readCursor,
-  readRecord,
   SESSION_LIMITS,
   type SessionAbout,
   type SessionContent,
@@ -32,12 +31,14 @@ import { type Database, type Row, sqlState } from "./database.js";
 import type { Lease } from "./lease.js";
 import { POSTGRES_LIMITS } from "./limits.js";
 import { OwnedRow, type RowPlace, storable } from "./owned-row.js";
+import type { ReadRecord, RecordRange, RecordReads } from "./record-reads.js";
 
 export interface SessionStoreParts {
   readonly world: Pick<World, "log" | "after">;
-  readonly database: Database;
+  readonly database: Pick<Database, "query">;
   readonly lease: Lease;
   readonly queue: AppendQueue;
+  readonly reads: RecordReads;
   readonly results?: (owned: OwnedSession, account: string) => KeptResults;
 }
 
@@ -60,19 +61,11 @@ const ACQUIRE = `update tenon_session s set owner = $3, epoch = s.epoch + 1,
     state = case when s.state = 'resting' then 'idle' else s.state end,
     tries = s.tries + coalesce(s.owner <> $3 and s.unfinished is not null, false)::int
   where ${FREE}
-  returning ${PLACE}, s.tries, s.forked_from, s.label, s.given_title is not null as is_titled,
+  returning ${PLACE}, s.tries, s.forked_from, s.label, s.given_title is not null as is_titled, coalesce(s.given_title, s.title) as title,
     extract(epoch from s.created_at) * 1000 as created_ms`;
 
 const OWNER = `select s.owner, n.name, n.expires_at > now() as is_alive, s.last_seq
   from tenon_session s left join tenon_node n on n.id = s.owner where s.account = $1 and s.id = $2`;
-
-/** One row without a number where the session has no such record. */
-const READ = `select s.key, r.seq, r.line from tenon_session s left join lateral (
-    select seq, line from (
-      select seq, line, sum(octet_length(line)) over (order by seq) as total, row_number() over (order by seq) as n
-      from (select seq, line from tenon_record where session = s.key and seq > $3 order by seq limit $4) page) counted
-    where n = 1 or total <= $5) r on true
-  where s.account = $1 and s.id = $2 order by r.seq`;
 
 const SUMMARY = `s.id, s.cwd, s.additional_directories, coalesce(s.given_title, s.title) as title, s.label,
   case when exists (select from tenon_node n where n.id = s.owner and n.expires_at > now()) then s.state
@@ -116,6 +109,7 @@ interface AcquiredRow extends PlaceRow {
   readonly forked_from: string | null;
   readonly label: string | null;
   readonly is_titled: boolean;
+  readonly title: string | null;
   readonly created_ms: string;
 }
 
@@ -152,8 +146,7 @@ export class PostgresSessionStore implements SessionStore {
     if (this.#open.has(known)) throw alreadyOpen(known);
     this.#open.set(known, undefined);
     try {
-      const [row] = await this.#query<AcquiredRow>(ACQUIRE, [known, this.#self()]);
-      if (!row) throw await this.#notFree(known);
+      const row = await this.#acquired(known);
       const work = new OpenWork();
       const owned = this.#owned(known, { place: Promise.resolve(placeOf(row)), work, isNew: false });
       try {
@@ -162,8 +155,8 @@ export class PostgresSessionStore implements SessionStore {
           work.add(record);
           onRecord(record, chars);
         });
-        const { is_titled: isTitled, tries } = row;
-        return { owned, ...contentOf(row), problems, isTitled, tries };
+        const { is_titled: isTitled, tries, title } = row;
+        return { owned, ...contentOf(row), problems, isTitled, tries, ...defined({ title: title ?? undefined }) };
       } catch (error) {
         await owned.release();
         throw error;
@@ -186,7 +179,12 @@ export class PostgresSessionStore implements SessionStore {
   }
 
   async read(id: string, after: number, limit: number): Promise<readonly StoredRecord[]> {
-    return (await this.#page(await this.#known(id), after, limit)).map(({ record }) => record);
+    return (await this.#page({ id: await this.#known(id), after, limit })).map(({ record }) => record);
+  }
+
+  async readTurn(id: string, upTo: number, limit: number): Promise<readonly StoredRecord[]> {
+    const range = { id: await this.#known(id), after: upTo, limit, isTurn: true };
+    return (await this.#page(range)).map(({ record }) => record);
   }
 
   async turnStart(id: string, upTo: number): Promise<number> {
@@ -317,6 +315,17 @@ export class PostgresSessionStore implements SessionStore {
     return knownId(id);
   }
 
+  /** The lease of an owner may end between a refusal and the look for its reason: then it is free. */
+  async #acquired(id: SessionId): Promise<AcquiredRow> {
+    for (let attempt = 1; attempt <= POSTGRES_LIMITS.acquireTries; attempt += 1) {
+      const [row] = await this.#query<AcquiredRow>(ACQUIRE, [id, this.#self()]);
+      if (row) return row;
+      const problem = await this.#notFree(id);
+      if (problem.code !== IN_USE) throw problem;
+    }
+    throw withoutLease(); // nobody has it, and yet this node may not
+  }
+
   /** Why a session cannot be had. */
   async #notFree(id: SessionId): Promise<TenonError> {
     const [row] = await this.#query<OwnerRow>(OWNER, [id]);
@@ -339,7 +348,7 @@ export class PostgresSessionStore implements SessionStore {
   async #readTo(id: SessionId, lastSeq: number, onRecord: OnStored): Promise<readonly string[]> {
     let seq = 0;
     while (seq < lastSeq) {
-      const page = await this.#page(id, seq, POSTGRES_LIMITS.readRecords);
+      const page = await this.#page({ id, after: seq, limit: POSTGRES_LIMITS.readRecords });
       for (const { record, chars } of page) {
         if (record.seq !== seq + 1 || record.seq > lastSeq) break;
         seq = record.seq;
@@ -352,20 +361,8 @@ export class PostgresSessionStore implements SessionStore {
     return [];
   }
 
-  async #page(
-    id: SessionId,
-    after: number,
-    limit: number,
-  ): Promise<readonly { record: StoredRecord; chars: number }[]> {
-    const rows = await this.#query<{ key: number; seq: number | null; line: string }>(READ, [
-      ...[id, after, Math.max(0, limit)],
-      SESSION_LIMITS.log.readBytes,
-    ]);
-    if (rows.length === 0) throw unknownSession(id);
-    return rows.flatMap(({ seq, line }) => {
-      if (seq === null) return [];
-      return [{ record: readRecord(line) ?? { kind: "strange", seq }, chars: line.length }];
-    });
+  #page(range: Omit<RecordRange, "account">): Promise<readonly ReadRecord[]> {
+    return this.#parts.reads.read({ account: this.#account, ...range });
   }
 
   /** $1 is the account. */
@@ -413,8 +410,11 @@ function orNull(text: string | undefined): string | null {
   return text === undefined ? null : storable(text);
 }
 
+const IN_USE = "session.invalid_request";
+
+/** Also where nobody who lives owns it. */
 function inUse(id: string): TenonError {
-  return new TenonError("session.invalid_request", `there is a stored session "${id}" already`, {
+  return new TenonError(IN_USE, `there is a stored session "${id}" already`, {
     hint: "Load it with loadSession, delete it, or leave the id out.",
   });
 }

@@ -1,6 +1,8 @@
 // What a turn does from its prompt to its end: it waits for servers and answers of the person, then asks the model or runs a command.
+
 import { defined } from "../base/json/defined.js";
 import { plainText } from "../base/text/content.js";
+import { markContent } from "../base/text/marking.js";
 import { type EffectiveConfig, typedServer } from "../config/index.js";
 import { NO_USAGE, type TurnEnd } from "../engine/index.js";
 import { type Invocation, runCommand } from "./commands.js";
@@ -82,7 +84,10 @@ export class Answering {
     const { number, isFirst, content: typed } = work;
     const { expansion, tools, conversation, ports } = this.#options;
     await this.#settle(isFirst, signal);
-    const expanded = plan?.isInTranscript ? undefined : await expansion.expand(typed, signal);
+    const isPlain = this.#options.session.isPlain === true;
+    const expand = async () =>
+      isPlain ? ({ kind: "content", content: markContent(typed) } as const) : await expansion.expand(typed, signal);
+    const expanded = plan?.isInTranscript ? undefined : await expand();
     if (expanded?.kind === "said") return await this.#say(expanded.text, signal);
     const content = expanded?.content;
     await tools.startPrompt(plainText(content ?? typed), ports(), signal);
@@ -159,8 +164,8 @@ export class Answering {
   }
 
   async #systemPrompt(): Promise<string> {
-    const { world, cwd, additionalDirectories = [], systemPrompt: fromClient } = this.#options.session;
-    const instructions = await projectInstructions(world, cwd);
+    const { world, cwd, additionalDirectories = [], systemPrompt: fromClient, isPlain } = this.#options.session;
+    const instructions = isPlain ? "" : await projectInstructions(world, cwd);
     const given = givenPrompts(this.#options.config()?.systemPrompt ?? {}, fromClient);
     const { serverIndex } = this.#options.tools.catalog;
     return systemPrompt({ cwd, additionalDirectories, date: this.#date, serverIndex, instructions, given });

@@ -28,6 +28,8 @@ function controls(): ToolControls {
     include: (name): Selection => catalog.addTool(name),
     remove: (name): Selection => catalog.removeTool(name),
     setInclude: (name, mode) => catalog.setInclude(name, mode),
+    all: () => catalog.all(),
+    onChange: (listener) => catalog.onChange(listener),
     why: (name) => catalog.why(name),
     inspect: () => catalog.inspect(),
   };

@@ -15,7 +15,12 @@ import { SESSION_LIMITS } from "./limits.js";
 import type { ClientName, SessionState } from "./ports.js";
 import type { SettingsView } from "./settings.js";
 
-/** Where one server of a session stands, in words for people and states for programs. */
+/**
+ * Where one server of a session stands, in words for people and states for programs.
+ *
+ * @example
+ * for (const { name, state, error } of session.servers()) console.log(name, state, error);
+ */
 export interface ServerStatus {
   readonly name: string;
   /** The layer it came from. */
@@ -104,6 +109,13 @@ export interface SessionInfo {
   /** A question that was asked, or is over: `answer` says how, and `by` who answered it. */
   readonly question?: QuestionChange;
   readonly ended?: EndedTurn;
+}
+
+export interface PromptResult {
+  readonly stopReason: StopReason;
+  readonly usage: ModelUsage;
+  /** Missing for a prompt that was taken back before its turn. */
+  readonly turn?: number;
 }
 
 /** A turn that is over, with its stop reason or with the error its prompt rejects with. */

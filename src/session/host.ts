@@ -37,6 +37,8 @@ export interface LoadedSession {
   readonly session: Session;
   /** The conversation so far, as its readers heard it: adjacent chunks joined, each call as its beginning and its end. */
   readonly history: Iterable<SessionEvent>;
+  /** What it is called, where the store knows that by now. */
+  readonly title?: string;
 }
 
 export class SessionHost implements AsyncDisposable {
@@ -104,7 +106,7 @@ export class SessionHost implements AsyncDisposable {
     try {
       const stored = loadedFrom(history, acquired, this.#options.openTurns === "continue" && !isCopy);
       const session = this.#open({ ...request, id }, { owned: acquired.owned, stored });
-      return { session, history: history.events() };
+      return { session, history: history.events(), ...defined({ title: acquired.title }) };
     } catch (error) {
       await acquired.owned.release();
       throw error;

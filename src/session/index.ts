@@ -2,21 +2,25 @@
 
 export { BUILTIN_NAMES, type BuiltinName } from "../builtin/index.js";
 export { remoteProblem } from "../config/index.js";
-export type { AttachedClient, Attachment, ClientRole, JoinRequest } from "./clients/clients.js";
-export type { AskedQuestion, QuestionChange } from "./clients/questions.js";
-export type { PromptAbout } from "./conversation/turns.js";
-export type { NoticeLevel, ServerStatus, SessionEvent, SessionInfo, SessionView } from "./events.js";
+export type { Attachment, ClientRole, JoinRequest } from "./clients/clients.js";
+export type { AskedQuestion } from "./clients/questions.js";
+export { SessionConfiguration } from "./configuration.js";
+
+export { createHost, type HostOptions } from "./create-host.js";
+export type { NoticeLevel, PromptResult, ServerStatus, SessionEvent, SessionInfo, SessionView } from "./events.js";
 export { type LoadedSession, SessionHost, type StoredRequest } from "./host.js";
 export { History } from "./journal/history.js";
 export { type AppendOptions, ONLY_COMMANDS, type StoredLine } from "./journal/journal.js";
 export { OpenWork } from "./journal/open-work.js";
 export { type OnStored, readRecord, type StoredRecord } from "./journal/read-journal.js";
 export { SESSION_LIMITS } from "./limits.js";
+export { SHOWN_BY } from "./log/record-events.js";
 export type { Followed, LogItem } from "./log/session-log.js";
 export { StoredLog } from "./log/stored-log.js";
 export { type StoredView, storedView } from "./log/stored-view.js";
 export { addressWarnings, type LoginPage, readPasted, webPage } from "./login/login-page.js";
 export { loopbackWay } from "./login/loopback.js";
+export { SessionLogins } from "./login/session-logins.js";
 export type {
   GivenServers,
   NewSession,
@@ -26,6 +30,7 @@ export type {
   ServerOutput,
   SessionConfig,
 } from "./options.js";
+export { argumentLines, cutWords, questionNotes } from "./permission/question-text.js";
 export type {
   AskedAs,
   ClientName,
@@ -39,14 +44,18 @@ export type {
   SamplingRequest,
   SenderRights,
   SessionPorts,
-  SessionState,
   TrustRequest,
 } from "./ports.js";
-export { configuredServer } from "./servers/entry.js";
-export { isLogInable } from "./servers/server-login.js";
-export { SingleServer, type SingleServerOptions } from "./servers/servers.js";
-export { type PromptResult, Session } from "./session.js";
-export { isLooser, SETTINGS, type SettingName, type SettingsView } from "./settings.js";
+export { configuredServer, configuredServers, type OpenServer } from "./servers/entry.js";
+export { isLogInable, loginCommand } from "./servers/server-login.js";
+export {
+  SessionServers,
+  type SessionServersOptions,
+  SingleServer,
+  type SingleServerOptions,
+} from "./servers/servers.js";
+export { Session } from "./session.js";
+export { isLooser, SETTINGS, type SettingsView } from "./settings.js";
 export {
   alreadyOpen,
   cursorAfter,
@@ -56,6 +65,7 @@ export {
   readCursor,
   unknownSession,
 } from "./store/file-store.js";
+export { LineSessionStore, type LineStore } from "./store/line-store.js";
 export type {
   AcquiredSession,
   ListRequest,
@@ -68,6 +78,7 @@ export type {
   SessionSummary,
   UnfinishedSession,
 } from "./store/session-store.js";
+export type { DirectTools } from "./tools/direct.js";
 export type { SetToolsAnswer, SetToolsMode, SetToolsRequest } from "./tools/extra-tools.js";
 export { configuredEmbedder, MeaningSearch } from "./tools/meaning.js";
-export { programOf, type ToolControls } from "./tools/tools.js";
+export { programOf } from "./tools/tools.js";

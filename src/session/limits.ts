@@ -5,6 +5,10 @@ export const SESSION_LIMITS = {
   journalMaxDepth: 288,
   /** Pages of one server people were sent to and have not come back from: beyond it the oldest is forgotten. */
   openElicitations: 100,
+  /** One operation of a store that the program around Tenon brings: longer, and it counts as failed. */
+  storeMs: 10_000,
+  /** A session that closes waits so long for calls of its program, which it has cancelled. */
+  programCallEndMs: 1_000,
   /** Log lines of a server shown on its running call: the last ones, each cut, and told at a pace a client can draw. */
   callLog: { lines: 20, lineChars: 500, everyMs: 100 },
   /** The end of a server's stderr in its status. */
@@ -68,6 +72,10 @@ export const SESSION_LIMITS = {
   continuedTurn: { attempts: 3 },
   /** Pieces of an answer that come in one turn of the event loop are journaled and told together, up to this many. */
   piecesAtOnce: 64,
+  /** Of one argument in the words of a permission question; clients get the whole beside it where they can. */
+  questionArgumentChars: 4_000,
+  /** What a person may say to the model with a no. */
+  refusalChars: 4_000,
   /** Questions about one edit whose file changes while it is asked about: then it is refused. */
   changedFileMaxQuestions: 3,
   /** Words of the model for servers: questions and tokens of one session (a dollar or so), tokens of one answer, messages and text of one request. */

@@ -2,12 +2,14 @@
 import type { SessionId } from "../base/id.js";
 import type { World } from "../base/ports/world.js";
 import type { BuiltinName } from "../builtin/index.js";
-import type { EffectiveConfig } from "../config/index.js";
+import type { EffectiveConfig, ServerSettings } from "../config/index.js";
 import type { GrantStore, ServerCache, ServerLog, ServerPool, ServerSpec } from "../mcp/index.js";
 import type { AvailableModels, Model } from "../models/index.js";
 import type {
   DecisionStore,
   Embedder,
+  FindTools,
+  PolicyRule,
   ServerInclude,
   ToolEmbeddings,
   ToolOrigin,
@@ -40,6 +42,8 @@ export interface GivenServers {
   readonly includes?: Readonly<Record<string, ServerInclude>>;
   /** Names of servers without which the first turn is to fail. */
   readonly required?: readonly string[];
+  /** By server name, what its entry says beside how it is reached; for servers that came as whole entries. */
+  readonly settings?: Readonly<Record<string, ServerSettings>>;
 }
 
 /** Whose words they are. */
@@ -88,6 +92,8 @@ export interface SharedOptions {
   readonly transformers?: readonly ToolTransformer[];
   /** Compares tools by meaning too, when they are searched. */
   readonly embedder?: Embedder;
+  /** Finds tools in place of Tenon's own search. */
+  readonly findTools?: FindTools;
   /** Where caches are kept; in memory only unless given. */
   readonly cacheDir?: string;
   /** What becomes of a question while nobody is attached who could answer it; `decline` unless given. */
@@ -112,6 +118,12 @@ export interface NewSession extends Partial<GivenServers> {
   readonly label?: string;
   /** The environment of the host is that of a client: its journal says so with each prompt, and names no variable. */
   readonly hasClientEnvironment?: boolean;
+  /** False: its servers are its own, also those that sessions may share. So what they ask and log is about its calls. */
+  readonly sharesServers?: boolean;
+  /** Rules of the program around Tenon: they count after those of the configuration. */
+  readonly rules?: readonly PolicyRule[];
+  /** Prompts are taken as they are: no slash commands, no mentions of files or tools, no instructions file of the project. */
+  readonly isPlain?: boolean;
   /** Its id was given out before it could be opened, and its journal has been begun. */
   readonly isPromised?: boolean;
 }

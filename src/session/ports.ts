@@ -67,7 +67,13 @@ export interface PermissionChoice {
  * `always` is the one grant that the question offers, as its label says. `never` is for this tool from now on, whatever it
  * becomes. `cancelled` means the person ended the turn instead of answering.
  */
-export type PermissionAnswer = ApprovalAnswer | "cancelled";
+export type PermissionAnswer = ApprovalAnswer | "cancelled" | Refusal;
+
+/** A no with words for the model: the person's own, or, without them, that nobody could be asked. */
+export interface Refusal {
+  readonly answer: "no";
+  readonly words?: string;
+}
 
 /** Entries of one file that want to take effect, to be shown in full: what is not shown cannot have been approved. */
 export interface TrustRequest {
@@ -162,6 +168,11 @@ export interface SessionPorts {
   confirmTrust?(request: TrustRequest, signal: AbortSignal, asked?: AskedAs): Promise<TrustAnswer>;
   /** Asks whether a server may use the model. Without it, or when it rejects, it may not. */
   approveSampling?(request: SamplingRequest, signal: AbortSignal, asked?: AskedAs): Promise<SamplingAnswer>;
+  /**
+   * The client has a model of its own for servers: their `sampling/createMessage` goes there as it is, and the session's model is
+   * not asked. Rejects for what is refused.
+   */
+  readonly forwardSampling?: (params: JsonObject, signal: AbortSignal) => Promise<JsonObject>;
   /** Puts a server's question to the person. Without it servers are not told that they may ask, and declined if they do. */
   elicit?(question: ElicitQuestion, signal: AbortSignal, asked?: AskedAs): Promise<ElicitAnswer>;
   /** Which kinds of questions `elicit` can show; both unless given. */

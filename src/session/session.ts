@@ -7,7 +7,6 @@ import { defined } from "../base/json/defined.js";
 import { LIMITS } from "../base/limits.js";
 import type { ContentBlock } from "../base/text/content.js";
 import { type EffectiveConfig, readyServers } from "../config/index.js";
-import type { StopReason } from "../engine/index.js";
 import type { ModelUsage } from "../models/index.js";
 import { Answering } from "./answering.js";
 import { type Attachment, type JoinRequest, LOCAL, SessionClients } from "./clients/clients.js";
@@ -21,6 +20,7 @@ import {
   type CommandInfo,
   EventStream,
   type NoticeLevel,
+  type PromptResult,
   type ServerChange,
   type ServerStatus,
   type SessionEvent,
@@ -38,15 +38,10 @@ import { samplingPeer } from "./servers/sampling.js";
 import { SessionServers, type SessionServersOptions } from "./servers/servers.js";
 import { SessionSettings, type SettingName, type SettingsView } from "./settings.js";
 import type { OwnedSession } from "./store/session-store.js";
+import { DirectTools } from "./tools/direct.js";
 import type { SetToolsAnswer, SetToolsRequest } from "./tools/extra-tools.js";
-import { SessionTools, type ToolControls } from "./tools/tools.js";
-
-export interface PromptResult {
-  readonly stopReason: StopReason;
-  readonly usage: ModelUsage;
-  /** Missing for a prompt that was taken back before its turn. */
-  readonly turn?: number;
-}
+import { CANCELLED_CALL, ProgramCalls, unlessAborted } from "./tools/program-calls.js";
+import { type ProgramCall, type ProgramResult, SessionTools, type ToolControls } from "./tools/tools.js";
 
 export class Session implements AsyncDisposable {
   readonly id: string;
@@ -65,11 +60,13 @@ export class Session implements AsyncDisposable {
   readonly #servers: SessionServers;
   readonly #logins: SessionLogins;
   readonly #answering: Answering;
+  #direct: DirectTools | undefined;
   readonly #turns: SessionTurns;
   /** Undefined for a session that has its client's servers only. */
   readonly #configuration: SessionConfiguration | undefined;
   #config: EffectiveConfig | undefined;
   readonly #clients: SessionClients;
+  readonly #programCalls = new ProgramCalls();
   #state: SessionState = "idle";
   readonly #info = new Cell<SessionInfo | undefined>(undefined);
   /** Clients have joined: each change is told to all of them. */
@@ -141,6 +138,7 @@ export class Session implements AsyncDisposable {
       isContinued: history?.isContinued ?? false,
       isTitled: options.isTitled ?? earlier > 0,
       maxQueued: options.maxQueuedPrompts ?? 0,
+      isPlain: options.isPlain ?? false,
       ...defined({ restored: history?.restored }),
       model: () => this.#settings.model.id,
       hasClientEnvironment: options.hasClientEnvironment ?? false,
@@ -157,7 +155,6 @@ export class Session implements AsyncDisposable {
     this.#changed();
   }
 
-  /** The state of every server now. */
   get servers(): readonly ServerStatus[] {
     return this.#servers.statuses;
   }
@@ -173,17 +170,14 @@ export class Session implements AsyncDisposable {
     this.#settings.set(name, value);
   }
 
-  /** Of the whole session. */
   get usage(): ModelUsage {
     return this.#conversation.usage;
   }
 
-  /** As far as it was told since the session was opened. */
   get title(): string | undefined {
     return this.#events.title;
   }
 
-  /** A person gave it another title. */
   retitled(title: string): void {
     this.#turns.titled();
     this.#events.emit({ kind: "title", title });
@@ -197,6 +191,12 @@ export class Session implements AsyncDisposable {
   /** The session's tools: what is offered, searching, adding, and why one is or is not there. */
   get tools(): ToolControls {
     return this.#tools.controls;
+  }
+
+  /** Its tools for a program that has a model of its own: the calls are no turns, and nothing of them is recorded. */
+  get direct(): DirectTools {
+    this.#direct ??= new DirectTools({ ...this.#options, tools: this.#tools, servers: this.#servers, session: this });
+    return this.#direct;
   }
 
   /** Resolves once the configuration has been read; at once when there is none. */
@@ -216,15 +216,26 @@ export class Session implements AsyncDisposable {
     return await this.#logins.page(name);
   }
 
-  /**
-   * One call in a turn of its own, made as the model's are: with the policy, questions and records of every call. The model
-   * hears nothing of it. Rejects as `prompt` does.
-   */
+  /** One call in a turn of its own, with the policy and records of the model's calls. Rejects as `prompt` does. */
   async callTool({ name, argumentsJson }: PersonsCall, signal: AbortSignal, about: PromptAbout): Promise<CalledTool> {
     const { turn } = await this.prompt(`/tools call ${name} ${argumentsJson}`, signal, about);
     const called = turn === undefined ? undefined : this.#answering.takeCalled(turn);
     if (called) return called;
     throw new TenonError("cancelled", `the call of ${name} was taken back`);
+  }
+
+  /** One call beside any turn: under policy and limits, but no part of the conversation, and not recorded. */
+  async callForProgram(call: ProgramCall, given?: AbortSignal): Promise<ProgramResult> {
+    this.#mustBeOpen();
+    return await this.#programCalls.run(given, async (signal) => {
+      if (this.#configuration && !(await unlessAborted(this.configured, signal))) return CANCELLED_CALL;
+      return await this.#tools.callForProgram(call, signal, this.#settings.model);
+    });
+  }
+
+  async serversSettled(signal: AbortSignal, name?: string): Promise<void> {
+    await this.configured;
+    await this.#servers.started(signal, name);
   }
 
   /** Shown to the person, and replayed to clients that subscribe later. */
@@ -236,7 +247,6 @@ export class Session implements AsyncDisposable {
     return this.#closing !== undefined;
   }
 
-  /** By which this process owns it, and until when. */
   get owned(): Pick<OwnedSession, "epoch" | "lost"> {
     return this.#options.owned;
   }
@@ -267,7 +277,6 @@ export class Session implements AsyncDisposable {
     return this.#state;
   }
 
-  /** Calls `listener` when a client, the running turn, the queue or a question has changed; returns the way to stop. */
   onInfo(listener: (info: SessionInfo) => void): () => void {
     return this.#info.subscribe((info) => {
       if (info) listener(info);
@@ -288,7 +297,6 @@ export class Session implements AsyncDisposable {
     return this.#log;
   }
 
-  /** How many turns have begun. */
   get turnCount(): number {
     return this.#turns.count;
   }
@@ -388,10 +396,7 @@ export class Session implements AsyncDisposable {
     await this.#servers.give(given);
   }
 
-  /**
-   * Tools that a client runs itself, through its `callTool`: they join at the next model call, and end with their client. Throws
-   * `access.limited` when there are too many. A source in this process is for `tools.add`.
-   */
+  /** Tools that a client runs itself: they join at the next model call, and end with it. Throws `access.limited` for too many. */
   setTools(request: SetToolsRequest, by: ClientName = LOCAL): SetToolsAnswer {
     this.#mustBeOpen();
     return this.#tools.setExtra(by, request);
@@ -428,13 +433,14 @@ export class Session implements AsyncDisposable {
     grace: EndGrace,
     reason: TenonError = new TenonError("session.closed", "the session is closing"),
   ): Promise<void> {
+    const called = this.#programCalls.end(reason, this.#options.world);
     const left = this.#conversation.leave(reason, this.#turns.isCancelled);
     const turnEnded = this.#turns.end(reason);
     const configured = this.#configuration?.close();
     const ended = this.#servers.close(grace);
     await turnEnded;
     this.#clients.questions.close(reason);
-    await Promise.all([ended, configured, this.#logins[Symbol.asyncDispose](), left]);
+    await Promise.all([ended, configured, this.#logins[Symbol.asyncDispose](), left, called]);
     await this.#scope.close();
     await this.#expansion[Symbol.asyncDispose]();
     await this.#tools[Symbol.asyncDispose]();
@@ -503,10 +509,10 @@ export class Session implements AsyncDisposable {
     return { ...about, ...defined({ promptId, by }) };
   }
 
-  #makeSettings({ world, id, model, models, history }: SessionOptions): SessionSettings {
+  #makeSettings({ world, id, model, models, history, rules }: SessionOptions): SessionSettings {
     return new SessionSettings({
       model,
-      ...defined({ available: models, restored: history?.restored.settings }),
+      ...defined({ available: models, restored: history?.restored.settings, rules }),
       hasSandbox: world.platform === "linux",
       observe: (one) => observedModel(one, world, id),
       onChosen: (name, value) => {
@@ -552,6 +558,7 @@ export class Session implements AsyncDisposable {
         this.#tools.follow(open, absent);
         this.#expansion.follow(open);
         this.#conversation.tasks.follow(open);
+        this.#direct?.follow(open);
       },
       onStatus: (status) => this.#onServerStatus(status),
       onSandboxed: () => {

@@ -46,6 +46,8 @@ export interface SettingsOptions {
   readonly observe: (model: Model) => Model;
   /** Whether this machine's system has sandboxes; without, the sandbox stays what it is. */
   readonly hasSandbox?: boolean;
+  /** Of the program around Tenon: they count after the configuration's. */
+  readonly rules?: SessionPolicy["rules"];
   /** Of a session that is taken up again, by name. */
   readonly restored?: ReadonlyMap<string, JsonValue>;
   /** Called for what the person chose, before `onChange`. */
@@ -58,6 +60,8 @@ export class SessionSettings {
   readonly #options: SettingsOptions;
   #configured: ConfiguredSettings = { mode: "ask", mayBypass: false, rules: [] };
   #mode: PermissionMode | undefined;
+  /** As it was last asked for: every call does so several times. */
+  #policy: { readonly of: ConfiguredSettings; readonly now: SessionPolicy } | undefined;
   #model: Model;
   #thinking: ThinkingLevel | undefined;
   #include: IncludeMode = "always";
@@ -71,13 +75,18 @@ export class SessionSettings {
 
   /** What calls are decided by. */
   get policy(): SessionPolicy {
-    return { ...this.#configured, mode: this.mode };
+    const configured = this.#configured;
+    const { mode } = this;
+    if (this.#policy?.of === configured && this.#policy.now.mode === mode) return this.#policy.now;
+    const now = { ...configured, rules: [...configured.rules, ...(this.#options.rules ?? [])], mode };
+    this.#policy = { of: configured, now };
+    return now;
   }
 
   /** What was chosen for the session, else what the configuration says; what is not to be had any more is `ask`. */
   get mode(): PermissionMode {
     const wanted = this.#mode ?? this.#configured.mode;
-    return this.#modes.includes(wanted) ? wanted : "ask";
+    return MODES.includes(wanted) && (wanted !== "bypass" || this.#configured.mayBypass) ? wanted : "ask";
   }
 
   get model(): Model {

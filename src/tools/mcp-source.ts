@@ -4,7 +4,8 @@ import type { ErrorCode, TenonError } from "../base/errors.js";
 import { unreachable } from "../base/id.js";
 import { defined } from "../base/json/defined.js";
 import { text } from "../base/text/content.js";
-import { type CallOutcome, type ConnectionState, type ServerConnection, startText } from "../mcp/index.js";
+import { type CallOutcome, type ConnectionState, isErrorBody, type ServerConnection, startText } from "../mcp/index.js";
+import { definitionHash } from "./policy/lock.js";
 import { failed, type SourceState, type ToolOrigin, type ToolOutcome, type ToolSource } from "./tool.js";
 
 /** `onFailed` hears why calls fail: their outcomes have only words for it. */
@@ -32,9 +33,19 @@ export function mcpSource(
     leftOut: () => connection.leftOut,
     tools: connection.tools,
     callsAtOnce: connection.callsAtOnce,
-    call: async ({ tool, arguments: args, signal, onProgress, onLasting }) => {
+    call: async ({ tool, arguments: args, definition, signal, onProgress, onLasting }) => {
       const kind = STATES[connection.state.value.kind];
       if (kind === "connecting" || kind === "broken") onProgress({ progress: 0, message: waitText(connection) });
+      if (connection.link === undefined && definition) {
+        // What was remembered of it was approved; what the server says now may be something else.
+        const error = await connection.ready(signal);
+        const now = error ? undefined : connection.tools.value.find(({ name }) => name === tool);
+        if (now && now !== definition && definitionHash(now) !== definitionHash(definition)) {
+          return failed(
+            `The definition of ${tool} changed while its server started, so nothing was called. Read it again, then call it.`,
+          );
+        }
+      }
       return heard(await connection.call(tool, args, { signal, onProgress, onTask: onLasting }));
     },
     resume: async ({ tool, signal, onProgress }, lasting) =>
@@ -75,15 +86,20 @@ function toOutcome(outcome: CallOutcome): ToolOutcome {
   switch (outcome.kind) {
     case "answered": {
       const { content, structured, warnings, isError } = outcome;
-      return { kind: isError ? "failed" : "done", content, ...defined({ structured, warnings }) };
+      const kind = isError ? "failed" : "done";
+      if (structured === undefined && warnings === undefined) return { kind, content };
+      return { kind, content, ...defined({ structured, warnings }) };
     }
     case "cancelled":
       return { kind: "cancelled" };
-    case "failed":
-      if (!SERVER_WORDS.has(outcome.error.code)) return failed(outcome.error.message);
-      return { kind: "failed", content: [text(outcome.error.message)] };
+    case "failed": {
+      const { code, message, cause } = outcome.error;
+      if (!SERVER_WORDS.has(code)) return failed(message, code);
+      const protocolError = isErrorBody(cause) ? cause : undefined;
+      return { kind: "failed", code, content: [text(message)], ...defined({ protocolError }) };
+    }
     case "unknown":
-      return { kind: "unknown", reason: outcome.error.message };
+      return { kind: "unknown", reason: outcome.error.message, code: outcome.error.code };
     default:
       return unreachable(outcome);
   }

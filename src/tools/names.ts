@@ -7,6 +7,8 @@ const MAX_LENGTH = 64;
 const HASH_LENGTH = 8;
 const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
 const VALID = /^mcp__[A-Za-z0-9_-]{1,59}$/;
+/** Names of Tenon's own tools about tools, and of all other sources, begin otherwise. */
+const PLAIN = /^(?!mcp__|tenon_)[A-Za-z0-9_-]{1,64}$/u;
 
 /**
  * The names of one session. A tool keeps the name it was given first, whatever connects or ends later; of two tools that
@@ -19,6 +21,12 @@ export class ToolNames {
   #kept: Map<string, string> | undefined;
   /** Servers whose names have no readable part, in the order they came. */
   readonly #unreadable: string[] = [];
+  /** Whether Tenon's own tools may have the name. */
+  readonly #isReserved: (name: string) => boolean;
+
+  constructor(isReserved: (name: string) => boolean = () => false) {
+    this.#isReserved = isReserved;
+  }
 
   /** A name from the session's journal, which the model may call again. */
   keep(name: string, server: string, tool: string): void {
@@ -27,6 +35,15 @@ export class ToolNames {
     this.#owners.set(name, pair);
     this.#kept ??= new Map();
     this.#kept.set(pair, name);
+  }
+
+  /** The tool's own name, for tools of the program around Tenon; undefined where it is not valid, or another's. */
+  plain(server: string, tool: string): ToolId | undefined {
+    const pair = pairOf(server, tool);
+    const owner = this.#owners.get(tool);
+    if (!PLAIN.test(tool) || this.#isReserved(tool) || (owner !== undefined && owner !== pair)) return undefined;
+    this.#owners.set(tool, pair);
+    return toolId(tool);
   }
 
   of(server: string, tool: string): ToolId {

@@ -1,10 +1,13 @@
 // A tool as the rest of Tenon sees it: opaque id, definition, where it came from, and the one outcome of a call.
 
 import type { ReadonlyCell } from "../base/async/cell.js";
+import type { ErrorCode } from "../base/errors.js";
 import type { Brand } from "../base/id.js";
 import type { IncludeMode } from "../base/include-mode.js";
+import { defined } from "../base/json/defined.js";
 import type { JsonObject, JsonSchema, JsonValue } from "../base/json/json.js";
 import { type ContentBlock, text } from "../base/text/content.js";
+import type { RpcErrorBody } from "../mcp/index.js";
 
 /** The name a model calls a tool by. Looked up in the catalog's table, never parsed. */
 export type ToolId = Brand<string, "ToolId">;
@@ -14,7 +17,12 @@ export type ToolOrigin = "client" | "project" | "user" | "builtin" | "extra";
 
 export type { IncludeMode };
 
-/** Hints by the server about its own tool. They count only for servers the user trusts. */
+/**
+ * Hints by the server about its own tool. They count only for servers the user trusts.
+ *
+ * @example
+ * const isSafe = ({ readOnlyHint }: ToolAnnotations) => readOnlyHint === true;
+ */
 export interface ToolAnnotations {
   readonly readOnlyHint?: boolean;
   readonly destructiveHint?: boolean;
@@ -22,7 +30,12 @@ export interface ToolAnnotations {
   readonly openWorldHint?: boolean;
 }
 
-/** A tool as its source defines it, under the source's own name. */
+/**
+ * A tool as its source defines it, under the source's own name.
+ *
+ * @example
+ * const definition: ToolDefinition = { name: "ping", description: "Answers", inputSchema: { type: "object" } };
+ */
 export interface ToolDefinition {
   readonly name: string;
   readonly title?: string;
@@ -70,15 +83,23 @@ export interface ToolAnswer {
 /** Exactly one of these ends every call. `unknown`: the call was sent and nobody can say whether it took effect. */
 export type ToolOutcome =
   | ({ readonly kind: "done" } & ToolAnswer)
-  /** `isOwn`: these are Tenon's words about the call, not the source's. */
-  | ({ readonly kind: "failed"; readonly isOwn?: boolean } & ToolAnswer)
+  /**
+   * `isOwn`: these are Tenon's words about the call, not the source's; `code` says what kind of failure, where there is one.
+   * `protocolError`: of a server, as it came.
+   */
+  | ({
+      readonly kind: "failed";
+      readonly isOwn?: boolean;
+      readonly code?: ErrorCode;
+      readonly protocolError?: RpcErrorBody;
+    } & ToolAnswer)
   | { readonly kind: "refused"; readonly reason: string }
   | { readonly kind: "cancelled" }
-  | { readonly kind: "unknown"; readonly reason: string };
+  | { readonly kind: "unknown"; readonly reason: string; readonly code?: ErrorCode };
 
 /** In Tenon's own words. */
-export function failed(words: string): ToolOutcome {
-  return { kind: "failed", isOwn: true, content: [text(words)] };
+export function failed(words: string, code?: ErrorCode): ToolOutcome {
+  return { kind: "failed", isOwn: true, content: [text(words)], ...defined({ code }) };
 }
 
 export interface ToolProgress {
@@ -113,6 +134,8 @@ export interface SourceCall {
   /** The source's own name of the tool. */
   readonly tool: string;
   readonly arguments: JsonObject;
+  /** The source's own definition that was decided about: a call that waits for its source is for no other. */
+  readonly definition?: ToolDefinition;
   readonly signal: AbortSignal;
   /** What the person was shown the change of: it must not be made from anything else. For Tenon's own tools. */
   readonly expected?: string;
@@ -147,6 +170,8 @@ export interface ToolSource {
   /** Whether it is a process of its own on this machine. */
   readonly isProcess?: boolean;
   about?(): SourceAbout;
+  /** Its tools are called by their own names where those are free: for the program around Tenon. */
+  readonly hasPlainNames?: boolean;
   /** Any other source of its name counts before it, whatever the layers are. */
   readonly givesWay?: boolean;
   /** Entries of its list that cannot be used, each with the reason in one sentence. */

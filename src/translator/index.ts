@@ -4,6 +4,15 @@ export { ownServers } from "./editor-servers.js";
 export { gatewayEnvironment, sessionEnvironment } from "./environment.js";
 export { GatewayClient } from "./gateway-client.js";
 export { localGateway } from "./local-gateway.js";
-export { ERRORS, type Outcome, tenonMeta, withTenonMeta } from "./messages.js";
+export {
+  ERRORS,
+  failure,
+  type Outcome,
+  type RpcId,
+  readRpc,
+  sessionIdOf,
+  tenonMeta,
+  withTenonMeta,
+} from "./messages.js";
 export { checkGatewayUrls, localLink, remoteLink, shownHosts } from "./target.js";
 export { Translator, type TranslatorOptions } from "./translator.js";

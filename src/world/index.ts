@@ -1,6 +1,6 @@
 // The door of the world room.
 
-export { httpPool, machineEnv, type NodeWorldOptions, nodeWorld, stderrLog } from "./node.js";
+export { currentFolder, httpPool, machineEnv, nodeWorld, stderrLog } from "./node.js";
 export { type HttpServing, httpServing } from "./serve.js";
 export { thread } from "./thread.js";
 export { FileTrace } from "./trace.js";

@@ -82,6 +82,11 @@ export function nodeWorld(options: NodeWorldOptions = {}): World {
   };
 }
 
+/** The directory this process runs in. */
+export function currentFolder(): string {
+  return process.cwd();
+}
+
 export function stderrLog(level: LogLevel): Log {
   return createLog({ level, now: () => Date.now(), write: (line) => process.stderr.write(line) });
 }
@@ -180,7 +185,8 @@ const MAX_DELAY_MS = 2_147_483_647;
 
 interface Wait {
   readonly atMs: number;
-  readonly run: () => void;
+  /** Undefined once it is cleared: what waits no more must not keep a whole call, see `Bag`. */
+  run: (() => void) | undefined;
 }
 
 /**
@@ -202,6 +208,7 @@ export class LongTimers {
   }
 
   #clear(wait: Wait): void {
+    wait.run = undefined;
     if (this.#waits.delete(wait)) this.#release();
   }
 
@@ -224,7 +231,7 @@ export class LongTimers {
     for (const wait of this.#waits) {
       if (wait.atMs > nowMs) continue;
       this.#waits.delete(wait);
-      runTimer(wait.run);
+      if (wait.run) runTimer(wait.run);
     }
     let earliestMs = Number.POSITIVE_INFINITY;
     for (const { atMs } of this.#waits) earliestMs = Math.min(earliestMs, atMs);

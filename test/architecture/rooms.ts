@@ -24,18 +24,22 @@ const EVERY_ROOM = [
   "gateway",
   "postgres",
   "translator",
+  "wrap",
+  "serve",
   "page",
   "world",
-  "index",
 ];
 
-/** `index` is the file `src/index.ts`, the embedder's door. */
 export const ROOMS: Readonly<Record<string, Room>> = {
   base: { rooms: [], packages: ["stemmer"] },
   mcp: { rooms: ["base"], packages: ["oauth4webapi"] },
   models: { rooms: ["base"], packages: ["@ai-sdk/"] },
   tools: { rooms: ["base", "mcp"] },
-  config: { rooms: ["base", "mcp", "tools"], types: ["models"], packages: ["jsonc-parser", "smol-toml", "zod"] },
+  config: {
+    rooms: ["base", "mcp", "tools"],
+    types: ["models"],
+    packages: ["jsonc-parser", "smol-toml", "yaml", "zod"],
+  },
   builtin: { rooms: ["base", "tools"], packages: ["diff", "htmlparser2"] },
   engine: { rooms: ["base", "models", "tools"] },
   session: { rooms: ["base", "mcp", "config", "tools", "builtin", "models", "engine"] },
@@ -50,6 +54,10 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   postgres: { rooms: ["base", "session", "tools", "gateway"], packages: ["pg"] },
   // `own-servers.ts`, which is loaded when an editor hands over a server, uses more than the rest.
   translator: { rooms: ["base", "config", "gateway", "acp", "mcp", "session"] },
+  // Another agent's sessions: it runs their servers as `session` does, and reads raw messages as the translator does.
+  wrap: { rooms: ["base", "config", "mcp", "tools", "session", "acp", "translator"] },
+  // Of `acp` it takes the lines of stdio, of `gateway` who gets in and where it listens.
+  serve: { rooms: ["base", "mcp", "tools", "session", "acp", "gateway"] },
   client: { rooms: ["base", "config", "gateway", "translator", "world"] },
   // Runs in a browser: of `base` it takes what is free of Node, and of other rooms nothing.
   page: {
@@ -58,10 +66,13 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     isWorldly: true,
   },
   world: { rooms: ["base"], packages: ["@opentelemetry/api", "ws"], isWorldly: true },
-  index: { rooms: ["base", "session", "config", "tools", "mcp", "models", "world"] },
+  // Its entry files are what the package exports.
+  library: {
+    rooms: ["base", "session", "config", "tools", "mcp", "models", "acp", "client", "world", "testing"],
+  },
   testing: { rooms: ["base", "mcp", "acp", "world"], packages: [ACP_SDK, "zod"], isWorldly: true },
-  // `uqr` draws a link as a QR code in the terminal.
-  cli: { rooms: ["base", ...EVERY_ROOM, "testing"], packages: ["uqr"], isWorldly: true },
+  // `uqr` draws a link as a QR code in the terminal; `marked` and `diff` read what the chat shows.
+  cli: { rooms: ["base", ...EVERY_ROOM, "testing"], packages: ["uqr", "marked", "diff"], isWorldly: true },
 };
 
 /** Built-in modules that reach outside the process. Pure ones (crypto, path, stream, url, util…) are free to all. */
@@ -105,6 +116,7 @@ export const MESSAGE_BUILDERS: ReadonlySet<string> = new Set([
   "src/engine/model-call.ts", // a constant
   "src/engine/compact.ts", // the conversation itself, marked summaries of it, and results that were presented, shortened
   "src/models/providers/to-prompt.ts", // the last step: marks hidden characters of everything
+  "src/library/adapters/providers.ts", // the text of a ToolResult, which `callDirect` presented; the embedder sends it
 ]);
 
 /** The modules that vouch for content: put together from marked words, or read from a journal that was written marked. */

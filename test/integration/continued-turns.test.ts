@@ -2,9 +2,11 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { createRuntime, nodeWorld, type SessionEvent, type StdioSpec } from "../../src/index.js";
+import type { StdioSpec } from "../../src/mcp/index.js";
+import { createHost, type SessionEvent } from "../../src/session/index.js";
 import { echoTool, scriptedServer } from "../../src/testing/index.js";
 import { answerText, fakeProvider } from "../../src/testing/lab/index.js";
+import { nodeWorld } from "../../src/world/index.js";
 import {
   continued,
   cutsOf,
@@ -295,7 +297,7 @@ for (const target of TARGETS) {
     const server: StdioSpec = { kind: "stdio", name: "s", ...scriptedServer({ tools: [echoTool()] }) };
     const about = { id: "signed", cwd: home.path, servers: [server] };
     const runtime = () =>
-      createRuntime({
+      createHost({
         world: nodeWorld({ env, log }),
         model: target.model,
         stateDir: home.path,

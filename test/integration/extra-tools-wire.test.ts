@@ -7,8 +7,10 @@ import { expect } from "vitest";
 import { HostAccess, loadAgent } from "../../src/acp/index.js";
 import { connectGateway, type ProgramTool, type RunContext } from "../../src/client/index.js";
 import { gatewaySocketPath, loadGateway, type RunningGateway, type Scope } from "../../src/gateway/index.js";
-import { createRuntime, type Model, nodeWorld, type SessionHost } from "../../src/index.js";
+import type { Model } from "../../src/models/index.js";
+import { createHost, type SessionHost } from "../../src/session/index.js";
 import { connectAgent } from "../../src/testing/index.js";
+import { nodeWorld } from "../../src/world/index.js";
 import { cleanEnv, TemporaryFolder } from "../scenarios/agent.js";
 import { type Frame, WireClient } from "../scenarios/gateway/wire-client.js";
 import { scenario } from "../scenarios/scenario.js";
@@ -59,7 +61,7 @@ class House implements AsyncDisposable {
       host: "h",
       listen: [{ kind: "socket", path: this.socket }, tcp],
       openRuntime: async (place) =>
-        createRuntime({ world, model: caller, stateDir: place.stateDir, builtin: [], ...rules }),
+        createHost({ world, model: caller, stateDir: place.stateDir, builtin: [], ...rules }),
       onStop: () => {},
     });
     this.#port = Number(
@@ -252,7 +254,7 @@ scenario(
 scenario(["G630"], "over stdio the editor itself may bring tools", async () => {
   using home = new TemporaryFolder();
   const world = nodeWorld({ env: cleanEnv(home.path), log: QUIET });
-  await using host: SessionHost = createRuntime({ world, model: caller, stateDir: home.path, builtin: [] });
+  await using host: SessionHost = createHost({ world, model: caller, stateDir: home.path, builtin: [] });
   const { createAgent } = await loadAgent();
   await using editor = connectAgent(createAgent({ access: new HostAccess(host) }), {
     extend: (app) =>

@@ -6,10 +6,11 @@ import { defined } from "../../src/base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/base/json/json.js";
 import type { WebSocketLink } from "../../src/base/ports/web-socket.js";
 import { loadGateway } from "../../src/gateway/index.js";
-import { createRuntime, type Model, nodeWorld } from "../../src/index.js";
+import type { Model } from "../../src/models/index.js";
+import { createHost } from "../../src/session/index.js";
 import { type Behaviour, echoTool, listLiving, scriptedHttpServer, scriptedServer } from "../../src/testing/index.js";
 import { ownServers, remoteLink, Translator } from "../../src/translator/index.js";
-import { openWebSocket } from "../../src/world/index.js";
+import { nodeWorld, openWebSocket } from "../../src/world/index.js";
 import { cleanEnv, TemporaryFolder } from "../scenarios/agent.js";
 import { send } from "../scenarios/gateway/wire-client.js";
 import { scenario } from "../scenarios/scenario.js";
@@ -165,7 +166,7 @@ class House implements AsyncDisposable {
       listen: [{ kind: "tcp", host: "127.0.0.1", port: 0 }],
       openRuntime: async ({ kept: { sessions, decisions } }) => {
         const stored = { stateDir, store: sessions, ...defined({ decisions }) };
-        return createRuntime({ world, model: caller, builtin: [], ...stored, ...rules });
+        return createHost({ world, model: caller, builtin: [], ...stored, ...rules });
       },
     });
     house.url = `ws://${gateway.addresses[0]}/acp`;

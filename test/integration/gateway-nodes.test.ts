@@ -1,16 +1,14 @@
 // Clients of one node in sessions of another: gateways in this process, over shared files with a bus, and over PostgreSQL.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import fc from "fast-check";
 import { expect, vi } from "vitest";
 import type { JsonObject } from "../../src/base/json/json.js";
 import { GATEWAY_LIMITS } from "../../src/gateway/index.js";
-import { nodeWorld } from "../../src/index.js";
 import { openPostgresStore } from "../../src/postgres/index.js";
 import { scriptedServer } from "../../src/testing/index.js";
 import { checkGatewayUrls, ownServers, remoteLink, Translator } from "../../src/translator/index.js";
-import { openWebSocket } from "../../src/world/index.js";
-import { numbered, numbers, Town } from "../node-town.js";
+import { nodeWorld, openWebSocket } from "../../src/world/index.js";
+import { expectWhole, numbered, numbers, SUM, Town, textOf } from "../node-town.js";
 import { type Frame, WireClient } from "../scenarios/gateway/wire-client.js";
 import { postgresOfFile, scenario } from "../scenarios/scenario.js";
 
@@ -26,17 +24,7 @@ async function inDatabase(): Promise<Town> {
   });
 }
 
-const SUM = { name: "sum", description: "Adds", inputSchema: { type: "object" } };
-const textOf = (frames: readonly Frame[]) => JSON.stringify(frames.map(({ params }) => params?.["update"]));
 const methodsOf = (frames: readonly Frame[]) => frames.map(({ method }) => method ?? "answer");
-
-/** From 1 on, each once: parts of a record come before its number. */
-function expectWhole(frames: readonly Frame[], sessionId: string): void {
-  const seen = numbers(frames, sessionId);
-  expect(new Set(seen).size).toBe(seen.length);
-  const order = seen.map((one) => Number(one.split(".")[0]));
-  expect(order).toEqual([...order].sort((one, other) => one - other));
-}
 
 scenario(
   ["G770", "G771"],
@@ -329,104 +317,6 @@ scenario(
     expect(await stateOf()).toEqual(["resting"]);
   },
   needs,
-);
-
-type Act = { readonly client: number; readonly session: number; readonly what: "prompt" | "load" | "resume" | "call" };
-
-const acts = fc.array(
-  fc.record<Act>({
-    client: fc.nat({ max: 3 }),
-    session: fc.nat({ max: 1 }),
-    what: fc.constantFrom("prompt", "prompt", "load", "resume", "call"),
-  }),
-  { minLength: 4, maxLength: 10 },
-);
-
-/** Every update as it is in the log, in order; nothing but a client's own words is left out. */
-function expectFollowed(frames: readonly Frame[], log: readonly Frame[], id: string): void {
-  const order = numbers(log, id);
-  const updates = numbered(log, id);
-  let at = -1;
-  for (const frame of frames) {
-    const [number] = numbers([frame], id);
-    if (number === undefined) continue;
-    const index = order.indexOf(number);
-    expect(frame.params).toEqual(updates[index]);
-    if (index === 0) at = -1; // it loads it once more
-    const left = updates
-      .slice(at + 1, index)
-      .filter((update) => !JSON.stringify(update).includes("user_message_chunk"));
-    expect(left).toEqual([]);
-    expect(index).toBeGreaterThan(at);
-    at = index;
-  }
-}
-
-scenario(
-  ["G775"],
-  "random schedules of messages, lost hints and clients that join, leave and prompt at three nodes: every update is the one of the log, and none is missing",
-  async () => {
-    await fc.assert(
-      fc.asyncProperty(acts, fc.infiniteStream(fc.nat({ max: 6 })), async (given, delays) => {
-        await using town = new Town();
-        town.bus.pause = async () => {
-          for (let left = delays.next().value ?? 0; left > 0; left -= 1) await new Promise((go) => setImmediate(go));
-        };
-        town.bus.losesHint = () => (delays.next().value ?? 0) > 3;
-        for (const id of ["a", "b", "c"]) await town.start(id);
-        const clients = [];
-        for (const node of ["a", "b", "c", "b"]) clients.push(await town.client(node, node));
-        const [first, second] = clients;
-        if (!first || !second) return;
-        const ids = [await first.create(), await second.create()];
-        for (const client of clients) {
-          client.answers("session/request_permission", ({ params }) => {
-            const options = Array.isArray(params?.["options"]) ? params["options"] : [];
-            return { outcome: { outcome: "selected", optionId: options[0]?.optionId } };
-          });
-          client.answers("_tenon/tool/call", () => ({ content: [{ type: "text", text: "5" }] }));
-          for (const id of ids) await client.load(id);
-        }
-        const ended: Promise<void>[] = [];
-        for (const [index, { client, session, what }] of given.entries()) {
-          const [by, id] = [clients[client], ids[session]];
-          if (!by || id === undefined) continue;
-          const run = async () => {
-            if (what === "load") await by.load(id);
-            else if (what === "resume") expect((await by.resume(id)).error).toBeUndefined();
-            else {
-              if (what === "call")
-                await by.ask("_tenon/session/set_tools", { sessionId: id, key: "calc", tools: [SUM] });
-              const words = what === "call" ? "call mcp__calc__sum {}" : `w${index} x y z`;
-              const shown = await by.prompt(id, words, `p${index}`);
-              if (what === "prompt") expect(textOf(shown)).toContain(`w${index} `);
-              const { seq } = Object(shown.at(-1)?.result?.["_meta"]).tenon;
-              const later = by.wire.received.slice(by.wire.received.indexOf(shown.at(-1) ?? {}));
-              const joinsAgain = given.some(
-                (one) => one.client === client && one.what !== "prompt" && one.what !== "call",
-              );
-              const late = joinsAgain ? [] : numbers(later, id).filter((one) => Number(one.split(".")[0]) <= seq);
-              expect(late).toEqual([]);
-            }
-          };
-          ended.push(run());
-          if (index % 3 === 2) await Promise.all(ended.splice(0));
-        }
-        await Promise.all(ended);
-        for (const [index, id] of ids.entries()) {
-          const reader = await town.client(index === 0 ? "a" : "b", "reader");
-          const log = await reader.load(id);
-          for (const [number, client] of clients.entries()) {
-            expect(numbered(await client.load(id), id)).toEqual(numbered(log, id));
-            const mayJump = given.some((one) => one.client === number && one.what === "resume");
-            if (!mayJump) expectFollowed(client.wire.received, log, id);
-          }
-        }
-        expect(town.logged).toEqual([]);
-      }),
-      { numRuns: Number(process.env["TENON_LINK_RUNS"] ?? 4) },
-    );
-  },
 );
 
 scenario(

@@ -4,8 +4,10 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import { defined } from "../../src/base/json/defined.js";
 import { type AccountStore, loadGateway, type RunningGateway, type Scope } from "../../src/gateway/index.js";
-import { createRuntime, type Model, nodeWorld } from "../../src/index.js";
+import type { Model } from "../../src/models/index.js";
+import { createHost } from "../../src/session/index.js";
 import { echoTool, scriptedAcpServer } from "../../src/testing/index.js";
+import { nodeWorld } from "../../src/world/index.js";
 import { cleanEnv, TemporaryFolder } from "../scenarios/agent.js";
 import { type Frame, type HttpAnswer, send, WireClient } from "../scenarios/gateway/wire-client.js";
 import { scenario } from "../scenarios/scenario.js";
@@ -63,7 +65,7 @@ class House implements AsyncDisposable {
   runtime(stateDir: string, { sessions, decisions }: Partial<AccountStore> = {}) {
     const rules = { unattended: "wait", maxQueuedPrompts: 8, openTurns: "continue" } as const;
     const stored = { stateDir, ...defined({ store: sessions, decisions }) };
-    return createRuntime({ world: this.world, model, builtin: [], ...stored, ...rules });
+    return createHost({ world: this.world, model, builtin: [], ...stored, ...rules });
   }
 
   /** At the unix socket. */

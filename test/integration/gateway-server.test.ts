@@ -12,7 +12,7 @@ import {
   type GatewayServerOptions,
   loadGatewayServer,
 } from "../../src/gateway/index.js";
-import { nodeWorld } from "../../src/index.js";
+import { nodeWorld } from "../../src/world/index.js";
 import { CERTIFICATE, KEY } from "../certificate.js";
 import { cleanEnv, TemporaryFolder } from "../scenarios/agent.js";
 import { dial, send, untilEnd, WireClient } from "../scenarios/gateway/wire-client.js";

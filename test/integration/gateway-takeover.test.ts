@@ -2,7 +2,7 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { expect } from "vitest";
-import type { Model } from "../../src/index.js";
+import type { Model } from "../../src/models/index.js";
 import { openPostgresStore } from "../../src/postgres/index.js";
 import { scriptedHttpServer } from "../../src/testing/index.js";
 import { nodeWorld } from "../../src/world/index.js";

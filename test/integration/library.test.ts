@@ -1,10 +1,12 @@
 // The library under everything: createRuntime, sessions with servers, events, permissions, close.
 import { expect } from "vitest";
-import { createRuntime, nodeWorld, type SessionEvent, type StdioSpec } from "../../src/index.js";
+import type { StdioSpec } from "../../src/mcp/index.js";
 import { McpConnection } from "../../src/mcp/index.js";
+import { createHost, type SessionEvent } from "../../src/session/index.js";
 import { type Behaviour, echoTool, scriptedServer } from "../../src/testing/index.js";
 import { answerText, answerToolCall, fakeProvider } from "../../src/testing/lab/index.js";
 import { mcpSource, prepareCall, ResultStore, runCall, snapshot } from "../../src/tools/index.js";
+import { nodeWorld } from "../../src/world/index.js";
 import { cleanEnv, TemporaryFolder } from "../scenarios/agent.js";
 import { scenario } from "../scenarios/scenario.js";
 
@@ -28,7 +30,7 @@ scenario(
   "an embedder opens a session with servers, prompts it, reads its events and closes it",
   async () => {
     using home = new TemporaryFolder();
-    await using runtime = createRuntime({ world: quietWorld(home) });
+    await using runtime = createHost({ world: quietWorld(home) });
     const session = runtime.createSession({ cwd: home.path, servers: [stdio("s", { tools: [echoTool()] })] });
     const asked: string[] = [];
     session.attach({
@@ -56,7 +58,7 @@ scenario(
 
 scenario(["S15", "S17"], "a session nobody is attached to declines at once and says so", async () => {
   using home = new TemporaryFolder();
-  await using runtime = createRuntime({ world: quietWorld(home) });
+  await using runtime = createHost({ world: quietWorld(home) });
   const session = runtime.createSession({ cwd: home.path, servers: [stdio("s", { tools: [echoTool()] })] });
   const events = session.events();
   await session.prompt("please echo alone");
@@ -97,7 +99,7 @@ scenario(["S15", "D10"], "a real provider over HTTP calls a tool and gets exactl
   await using provider = await fakeProvider();
   provider.reply(answerToolCall("mcp__s__echo", { text: "through a provider" }), answerText("The tool said it."));
   const world = quietWorld(home, { TENON_BASE_URL: provider.url });
-  await using runtime = createRuntime({ world, model: "openai-compatible/test-model" });
+  await using runtime = createHost({ world, model: "openai-compatible/test-model" });
   const session = runtime.createSession({ cwd: home.path, servers: [stdio("s", { tools: [echoTool()] })] });
   session.attach({ ask: async () => "always" });
   const events = session.events();

@@ -1,7 +1,7 @@
 // How providers fail, through the library: each failure becomes words people can act on, and the conversation goes on.
 import { createServer } from "node:http";
 import { expect } from "vitest";
-import type { ErrorCode } from "../../src/index.js";
+import type { ErrorCode } from "../../src/base/errors.js";
 import { closeListener, listenOnLoopback } from "../../src/testing/kit/loopback.js";
 import { answerText, answerToolCall, type Fault, failWith, type ProviderReply } from "../../src/testing/lab/index.js";
 import { expectFailure, expectGoesOn, onStage, Stage } from "../scenarios/providers/stage.js";

@@ -2,9 +2,11 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { createRuntime, type Model, nodeWorld, type RuntimeOptions, type SessionEvent } from "../../src/index.js";
+import type { Model } from "../../src/models/index.js";
 import type { JoinRequest, Session, SessionHost } from "../../src/session/index.js";
+import { createHost, type HostOptions, type SessionEvent } from "../../src/session/index.js";
 import { type Behaviour, echoTool, scriptedServer } from "../../src/testing/index.js";
+import { nodeWorld } from "../../src/world/index.js";
 import { cleanEnv, TemporaryFolder } from "../scenarios/agent.js";
 import { scenario } from "../scenarios/scenario.js";
 
@@ -64,10 +66,10 @@ class House implements AsyncDisposable {
   readonly events: SessionEvent[] = [];
   readonly #reading: Promise<void>;
 
-  constructor(options: RuntimeOptions = {}) {
+  constructor(options: Omit<HostOptions, "world"> = {}) {
     const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
     const world = nodeWorld({ env: cleanEnv(this.home.path), log });
-    this.host = createRuntime({ world, model: caller, ...options });
+    this.host = createHost({ world, model: caller, ...options });
     const server = { kind: "stdio", name: "s", ...scriptedServer(SERVER) } as const;
     const session = this.host.createSession({ cwd: this.home.path, id: "shared", servers: [server] });
     this.session = session;

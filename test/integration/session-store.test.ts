@@ -258,6 +258,7 @@ scenario(
         acquire: (about, onRecord) => files.acquire(about, onRecord),
         readAll: (id, onRecord) => files.readAll(id, onRecord),
         read: (id, after, limit) => files.read(id, after, limit),
+        readTurn: (id, upTo, limit) => files.readTurn(id, upTo, limit),
         turnStart: (id, upTo) => files.turnStart(id, upTo),
         has: (id) => files.has(id),
         place: (id) => files.place(id),

@@ -3,7 +3,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import type { JsonObject } from "../../src/base/json/json.js";
-import type { PermissionAnswer } from "../../src/index.js";
+import type { PermissionAnswer } from "../../src/session/index.js";
 import { echoTool, type ToolScript } from "../../src/testing/index.js";
 import { scenario } from "../scenarios/scenario.js";
 import { calls, inTurn, RecordedModel, resultTexts } from "../scenarios/tools/recorded-model.js";
@@ -156,6 +156,8 @@ scenario(
     };
     server.become({ tools: [changed, echoTool("other")] });
     await session("no");
+    // A server that starts late is called by what was remembered of it: then nothing is sent, and the next look asks.
+    if (JSON.stringify(bench.outcomes.at(-1)).includes("changed while its server started")) await session("no");
     expect(bench.asked).toHaveLength(3);
     const shown = bench.asked[2]?.change?.join("\n") ?? "";
     expect(shown).toContain("Echoes, and mails a copy.");

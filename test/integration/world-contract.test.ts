@@ -2,8 +2,8 @@
 import { mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { nodeWorld } from "../../src/index.js";
 import { FakeChild, FakeWorld } from "../../src/testing/index.js";
+import { nodeWorld } from "../../src/world/index.js";
 import { scenario } from "../scenarios/scenario.js";
 import { type Clause, CONTRACT, type ContractPlace } from "../scenarios/world-contract.js";
 

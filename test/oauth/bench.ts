@@ -12,13 +12,13 @@ import type {
   RedirectWay,
 } from "../../src/mcp/auth/port.js";
 import { McpConnection } from "../../src/mcp/connection/connection.js";
+import { MemoryGrants } from "../../src/mcp/index.js";
 import type { CallOptions, CallOutcome } from "../../src/mcp/protocol/call.js";
 import type { RemoteSpec } from "../../src/mcp/spec.js";
 import { type LeakCheck, leakCheck } from "../../src/testing/kit/leaks.js";
 import { type ProtectedServer, protectedServer } from "../../src/testing/lab/auth-server/protected-server.js";
 import { type AuthServer, authServer } from "../../src/testing/lab/auth-server/server.js";
 import { type AuthServerOptions, type ProtectedServerOptions, visit } from "../../src/testing/lab/index.js";
-import { MemoryGrants } from "../../src/testing/lab/memory-grants.js";
 import { nodeWorld } from "../../src/world/index.js";
 
 export const never: AbortSignal = new AbortController().signal;

@@ -7,7 +7,7 @@ export const CLI_REQUIREMENTS = [
   },
   {
     id: "Q2",
-    text: "tenon mcp list connects to all servers at once and shows state, source, era, tools, tokens and start time; nothing that is not trusted is touched, and --no-connect starts nothing",
+    text: "tenon mcp list connects to all servers at once and shows state, source, protocol version, tools, tokens and start time; nothing that is not trusted is touched, and --no-connect starts nothing",
   },
   {
     id: "Q3",
@@ -41,5 +41,25 @@ export const CLI_REQUIREMENTS = [
   {
     id: "Q11",
     text: "tenon models lists the models of every provider with a key, with window and price, and never the key",
+  },
+  {
+    id: "Q12",
+    text: "tenon mcp add takes the words that READMEs of servers print for other programs, and add-json their JSON; both warn of plain secrets and missing programs without printing a value",
+  },
+  {
+    id: "Q13",
+    text: "tenon mcp tools SERVER TOOL shows the signature of a tool; resources, read and prompts show what a server has beside tools; read and call write data into a file",
+  },
+  {
+    id: "Q14",
+    text: "tenon mcp call on a terminal leaves nothing of its spinner: its output is only the call and the answer",
+  },
+  {
+    id: "Q15",
+    text: "tenon mcp list shows a row per server while it connects, fits the width of the terminal, and exits with 1 for a broken server when asked to",
+  },
+  {
+    id: "Q16",
+    text: "what a server asks during tenon mcp call is put to the person at the terminal, and its tools that ask are there",
   },
 ] as const;

@@ -163,4 +163,16 @@ export const NODE_REQUIREMENTS = [
     id: "G779",
     text: "the page of one node shows all nodes and their leases, and has the questions of all nodes among its approvals",
   },
+  {
+    id: "G780",
+    text: "a client that joins once more a session of another node which it follows is shown no record between its request and the answer but those of the join, however late its node reads them; when it cannot join, it goes on where it was",
+  },
+  {
+    id: "G781",
+    text: "records that are asked for in one moment, of any sessions and accounts, are read in one statement within one bound of bytes; each reader gets its own records, and a session that is not there fails alone",
+  },
+  {
+    id: "G782",
+    text: "a session whose owner's lease ends in the moment in which another node asks for it is opened there",
+  },
 ] as const;

@@ -7,10 +7,12 @@ import { PassThrough } from "node:stream";
 import { Front, HostAccess, loadAgent } from "../../src/acp/index.js";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../src/base/json/json.js";
 import { LineSplitter } from "../../src/base/json/ndjson.js";
-import { createRuntime, nodeWorld, type SessionHost, type World } from "../../src/index.js";
+import type { World } from "../../src/base/ports/world.js";
+import { createHost, type SessionHost } from "../../src/session/index.js";
 import { acpSchemaValidator, echoTool, type MessageValidator } from "../../src/testing/index.js";
 import { agentMessage, envelopeProblem } from "../../src/testing/kit/acp-client/connection.js";
 import { scriptedChild } from "../../src/testing/kit/world/child.js";
+import { nodeWorld } from "../../src/world/index.js";
 import { PLACES } from "./acp-fuzz-messages.js";
 import { cleanEnv } from "./agent.js";
 
@@ -94,7 +96,7 @@ class FuzzedAgent {
           ? scriptedChild(request, { tools: [echoTool()] }, (delayMs, run) => real.after(delayMs, run))
           : real.spawn(request),
     };
-    this.#host = createRuntime({ world, config: {} });
+    this.#host = createHost({ world, config: {} });
     const splitter = new LineSplitter(MAX_LINE_BYTES);
     this.#fromAgent.on("data", (chunk: Buffer) => {
       for (const line of splitter.push(chunk)) this.#receive(line.kind === "line" ? line.text : "a line without end");

@@ -79,11 +79,11 @@ scenario(["L20", "L21"], "an edit the person refuses changes nothing, and the mo
   }),
 );
 
-scenario(["L20"], "an edit that cannot be made is asked about without a diff, and says why it was not made", () =>
+scenario(["L20"], "an edit that cannot be made is not asked about, and says why it was not made", () =>
   inEditor({ files: { "a.txt": "one\none\n" } }, async (editor) => {
     const edits = [{ old_text: "one", new_text: "two" }];
     expect(await editor.call("edit_file", { path: "a.txt", edits })).toMatch(/a\.txt was not changed/);
-    expect(JSON.stringify(editor.questions[0]?.toolCall.content)).toContain("old_text");
+    expect(editor.questions).toEqual([]);
     expect(editor.project.read("a.txt")).toBe("one\none\n");
   }),
 );

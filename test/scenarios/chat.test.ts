@@ -54,15 +54,19 @@ scenario(
   },
 );
 
-scenario(["S10", "S11"], "a model that fails is told with what to do, and the exit code is 1", async () => {
-  using home = new TemporaryFolder();
-  const { code, stderr } = await chat(home, ["-p", "hello", "--model", "openai/gpt-5"]);
-  expect(code).toBe(1);
-  expect(stderr).toContain("OPENAI_API_KEY");
-  const unknown = await chat(home, ["-p", "hello", "--model", "nobody/nothing"]);
-  expect(unknown.code).toBe(1);
-  expect(unknown.stderr).toContain("nobody");
-});
+scenario(
+  ["S10", "S11"],
+  "a model that fails is told with what to do, and the exit code says whether it is the key",
+  async () => {
+    using home = new TemporaryFolder();
+    const { code, stderr } = await chat(home, ["-p", "hello", "--model", "openai/gpt-5"]);
+    expect(code).toBe(4);
+    expect(stderr).toContain("OPENAI_API_KEY");
+    const unknown = await chat(home, ["-p", "hello", "--model", "nobody/nothing"]);
+    expect(unknown.code).toBe(1);
+    expect(unknown.stderr).toContain("nobody");
+  },
+);
 
 scenario(["S10"], "wrong usage exits 2 and says which word was wrong; an unusable config file exits 3", async () => {
   using home = new TemporaryFolder();
@@ -90,14 +94,41 @@ scenario(["S11"], "--model reaches a provider, --json prints the updates as NDJS
   expect(stdout).toContain("Hello from the provider.");
 });
 
-scenario(["S11"], "a bad entry in --mcp-config is told and the good one works; stdin lines are prompts", async () => {
-  using home = new TemporaryFolder();
-  const config = configFile(home, { greeter: scriptedServer(GREETER), broken: { args: ["x"] } });
-  const { code, stdout, stderr } = await chat(home, ["--mcp-config", config, "--yes"], {
-    input: "greet me\n/mcp\n/tools\n",
-  });
-  expect(stderr).toContain('"broken"');
-  expect(stdout).toContain("good morning");
-  expect(stdout + stderr).toContain("mcp__greeter__greet");
-  expect(code).toBe(0);
-});
+scenario(
+  ["S11"],
+  "a bad entry in --mcp-config is told and the good one works; with --lines each line of stdin is a prompt",
+  async () => {
+    using home = new TemporaryFolder();
+    const config = configFile(home, { greeter: scriptedServer(GREETER), broken: { args: ["x"] } });
+    const { code, stdout, stderr } = await chat(home, ["--lines", "--mcp-config", config, "--yes"], {
+      input: "greet me\n/mcp\n/tools\n",
+    });
+    expect(stderr).toContain('"broken"');
+    expect(stdout).toContain("good morning");
+    expect(stdout + stderr).toContain("mcp__greeter__greet");
+    expect(code).toBe(0);
+  },
+);
+
+scenario(
+  ["Z116"],
+  "what is piped in belongs to the prompt of -p, or is the prompt, also of the bare word tenon",
+  async () => {
+    using home = new TemporaryFolder();
+    await using provider = await fakeProvider();
+    provider.reply(answerText("one"), answerText("two"), answerText("three"));
+    const env = cleanEnv(home.path, { TENON_BASE_URL: provider.url, TENON_MODEL: "openai-compatible/m" });
+    const input = "first line\nsecond line\n";
+    const ways = [["chat", "-p", "review this"], ["chat"], []];
+    for (const words of ways) {
+      const { code, stdout } = await runCommand(agentNode(), [TENON, ...words], { env, cwd: home.path, input });
+      expect([code, stdout.trim()]).toEqual([0, ["one", "two", "three"][ways.indexOf(words)]]);
+    }
+    const sent = provider.requests.map(({ body }) => JSON.stringify(body));
+    expect(sent).toHaveLength(3);
+    expect(sent[0]).toContain("review this\\n\\nfirst line\\nsecond line");
+    expect(sent[1]).toContain("first line\\nsecond line");
+    const empty = await runCommand(agentNode(), [TENON, "chat", "-p", " "], { env, cwd: home.path, input: "" });
+    expect([empty.code, empty.stderr.includes("-p TEXT is empty")]).toEqual([2, true]);
+  },
+);

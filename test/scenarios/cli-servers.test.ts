@@ -54,7 +54,7 @@ scenario(["Q2"], "the list connects to all at once, and touches nothing that is 
 scenario(["Q2"], "offline it starts nothing, and a server that hangs costs its bound only", async () => {
   await using bench = await ConfigBench.open();
   bench.put("home/config.json", bench.servers({ canary: bench.canary() }));
-  expect((await bench.tenon(["mcp", "list", "--no-connect"])).stdout).toMatch(/✓ canary +ready/u);
+  expect((await bench.tenon(["mcp", "list", "--no-connect"])).stdout).toMatch(/· canary +configured/u);
   expect(bench.deeds).toEqual([]);
   const hang = { command: process.execPath, args: ["-e", "setInterval(()=>{},1e3)"] };
   bench.put("home/config.json", bench.servers({ greeter: bench.greeter(), hang }));
@@ -101,7 +101,7 @@ scenario(["Q5"], "tools are listed and searched, and one is called with words it
   const piped = await bench.tenonWith('{"message":"piped"}', ["mcp", "call", "ev", "echo", "--input", "-"]);
   expect(piped.stdout).toBe("Echo: piped\n");
   for (const [words, code, said] of [
-    [["get-sum", "a=two", "b=3"], 2, "a must be number"],
+    [["get-sum", "a=two", "b=3"], 2, "a must be a number"],
     [["get-sum", "a=1", "bb=3"], 2, 'no argument "bb"; did you mean b?'],
     [["get-sum", "a=1"], 1, "do not fit get-sum"],
     [["get-summ"], 1, 'did you mean "get-sum"?'],
@@ -229,7 +229,7 @@ scenario(["Q7"], "stderr is kept across sessions, without secrets, private, and 
   await bench.headless("hello");
   const { code, stdout } = await bench.tenon(["mcp", "logs", "small"]);
   expect(code).toBe(0);
-  expect(stdout).toMatch(/^\S+Z stderr: t=\[redacted\]$/mu);
+  expect(stdout).toMatch(/^\d\d:\d\d:\d\d stderr: t=\[redacted\]$/mu);
   await expect
     .poll(async () => (await bench.tenon(["mcp", "logs", "loud", "-n", "1"])).stdout, { timeout: 20_000 })
     .toContain("the last words");

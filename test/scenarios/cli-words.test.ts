@@ -40,7 +40,7 @@ scenario(
 scenario(["Q4"], "wrong words exit 2, name what was probably meant, and never repeat a value", async () => {
   await using bench = await ConfigBench.open();
   const cases: readonly (readonly [readonly string[], string])[] = [
-    [[], "say what to do"],
+    [[], "there is no prompt"],
     [["mpc"], "did you mean tenon mcp?"],
     [["mcp", "tets"], "did you mean tenon mcp test?"],
     [["mcp", "test", "x", "--jsn"], "did you mean --json?"],

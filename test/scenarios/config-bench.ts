@@ -166,7 +166,12 @@ export class ConfigBench implements AsyncDisposable {
 
   /** Each line is a prompt of one session, nobody can be asked, and every call is approved. */
   async script(prompts: readonly string[], env: Env = {}, cwd: string = this.project): Promise<CommandResult> {
-    return await this.tenonWith(prompts.map((prompt) => `${prompt}\n`).join(""), ["chat", "--yes"], env, cwd);
+    return await this.tenonWith(
+      prompts.map((prompt) => `${prompt}\n`).join(""),
+      ["chat", "--lines", "--yes"],
+      env,
+      cwd,
+    );
   }
 
   /** As a script or a CI job would: nobody can be asked, and every call is approved. */

@@ -42,7 +42,7 @@ scenario(
     expect(stderr).toContain('the keyring has no entry "other"');
     expect(bench.deeds).toEqual([]);
     const shown: readonly (readonly [readonly string[], string])[] = [
-      [["list", "--no-connect"], "ready"],
+      [["list", "--no-connect"], "configured"],
       [["get", "shows"], "ready"],
       [["list", "--json"], "ready"],
       [["list"], "given <[redacted]>"],
@@ -114,7 +114,7 @@ scenario(
     const nowhere = { DBUS_SESSION_BUS_ADDRESS: "unix:path=/nonexistent", XDG_RUNTIME_DIR: "/nonexistent" };
     const { stdout, stderr } = await bench.headless("greet me", nowhere);
     expect(stdout).toContain("hello");
-    expect(stderr).toContain("there is no Secret Service to be reached");
+    expect(stderr).toContain("this machine has no keyring (Secret Service) that can be reached");
     expect(stderr).toContain("use ${VAR}, {file:path} or !command instead");
     const set = await bench.tenonWith("s3cret", ["secret", "set", "github", "--json"], nowhere);
     expect(set.code).toBe(3);

@@ -29,3 +29,7 @@ scenario(["M9"], "a sample of the MCP conformance suite passes in both requireme
 scenario(["N950"], "a sample of it passes through tenon acp, nulls among the arguments included", async () => {
   expect(await conformance("--ci", "--through", "acp")).toContain("8 passed, 0 failed as expected, 0 wrong");
 });
+
+scenario(["V312"], "a sample of the server scenarios passes against tenon mcp serve", async () => {
+  expect(await conformance("--ci", "--server")).toContain("12 passed, 0 failed as expected, 0 wrong");
+});

@@ -83,7 +83,7 @@ scenario(
   },
 );
 
-/** Uses the built library with no file descriptor left: what cannot be started says so, and works again afterwards. */
+/** Uses the real world with no file descriptor left: what cannot be started says so, and works again afterwards. */
 const STARVED = `
 import { openSync, closeSync } from "node:fs";
 const { nodeWorld } = await import(process.argv[1]);
@@ -110,9 +110,10 @@ scenario(
   "out of file descriptors, a child or a thread that cannot be started is a value, not the end",
   async () => {
     using home = new TemporaryFolder();
-    const library = join(ROOT, "dist/index.js");
-    const script = `ulimit -n 512; exec "$0" --input-type=module -e "$1" "$2"`;
-    const { code, stdout, stderr } = await runCommand("/bin/sh", ["-c", script, agentNode(), STARVED, library], {
+    const world = join(ROOT, "src/world/index.ts");
+    const loader = join(ROOT, "node_modules/tsx/dist/loader.mjs");
+    const script = `ulimit -n 512; exec "$0" --import "$3" --input-type=module -e "$1" "$2"`;
+    const { code, stdout, stderr } = await runCommand("/bin/sh", ["-c", script, agentNode(), STARVED, world, loader], {
       cwd: home.path,
       env: cleanEnv(home.path),
     });

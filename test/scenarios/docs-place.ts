@@ -1,5 +1,5 @@
 // Where the examples of the documents run: a home and a project of their own, with servers of the names they use.
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
@@ -40,6 +40,10 @@ export async function docsPlace(options: PlaceOptions = {}): Promise<DocsPlace> 
   writeFileSync(join(project, "README.md"), "# A project\n\nof somebody's.\n");
   if (programs === undefined) program(bin, "tenon", `exec "${agentNode()}" "${TENON}" "$@"`);
   linkPackages(project);
+  writeFileSync(join(project, "prompt.md"), "what tools are there?\n");
+  writeFileSync(join(project, "changes.diff"), "+ one line\n");
+  mkdirSync(join(project, ".cursor"));
+  writeFileSync(join(project, ".cursor/mcp.json"), '{"mcpServers": {"notes": {"command": "notes-mcp"}}}');
   // Stands for a registry: what `npx` would download is what lies here, so the words that keep it out of the folder are left out.
   program(bin, "npx", `if [ "$1" = --prefix ]; then shift 4; fi\nPATH=\${PATH##*"${bin}":} exec npx "$@"`);
   const lab = isEmpty ? undefined : await configure(home);
@@ -50,6 +54,7 @@ export async function docsPlace(options: PlaceOptions = {}): Promise<DocsPlace> 
   const nodes = [agentNode(), process.execPath].map((node) => dirname(node));
   const path = [programs ?? bin, bin, ...nodes, "/usr/local/bin", "/usr/bin", "/bin"].join(delimiter);
   const env = { ...cleanEnv(join(home, "tenon")), HOME: home, PATH: path, TENON_KEYRING: "off" };
+  const serving: ChildProcess[] = [];
   const run: DocsPlace["run"] = async (line, input) =>
     await runCommand("bash", ["-c", line], { cwd: project, env, ...(input === undefined ? {} : { input }) });
   return {
@@ -59,12 +64,17 @@ export async function docsPlace(options: PlaceOptions = {}): Promise<DocsPlace> 
     run,
     serve: async (line) => {
       const child = spawn("bash", ["-c", `exec ${line}`], { cwd: project, env, stdio: ["ignore", "pipe", "ignore"] });
+      serving.push(child);
       const said = await Promise.race([once(child.stdout, "data"), once(child, "exit")]);
       return String(said[0]);
     },
     [Symbol.asyncDispose]: async () => {
       const gateway = join(home, "tenon/state/gateway");
       if (existsSync(gateway)) await run("tenon gateway stop --drain 0");
+      for (const child of serving.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)) {
+        child.kill("SIGTERM");
+        await once(child, "exit");
+      }
       await lab?.[Symbol.asyncDispose]();
       folder[Symbol.dispose]();
     },

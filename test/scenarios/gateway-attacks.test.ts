@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFil
 import { join } from "node:path";
 import { expect } from "vitest";
 import type { NewToken } from "../../src/gateway/index.js";
-import { nodeWorld } from "../../src/index.js";
+import { nodeWorld } from "../../src/world/index.js";
 import { isOnPostgres, textInDatabase, withTokens } from "../test-store.js";
 import { cleanEnv, TemporaryFolder } from "./agent.js";
 import { ATTACKS, type Target } from "./gateway/attacks.js";

@@ -15,7 +15,8 @@ import { readFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, vi } from "vitest";
-import { createRuntime, nodeWorld, type StdioSpec } from "../../src/index.js";
+import type { StdioSpec } from "../../src/mcp/index.js";
+import { createHost } from "../../src/session/index.js";
 import {
   type AcpClient,
   echoTool,
@@ -23,6 +24,7 @@ import {
   scriptedHttpServer,
   scriptedServer,
 } from "../../src/testing/index.js";
+import { nodeWorld } from "../../src/world/index.js";
 import { cleanEnv, startTenon, TemporaryFolder } from "./agent.js";
 import { replayedTurns } from "./conversation.js";
 import { agentNode, TENON } from "./peers.js";
@@ -200,7 +202,7 @@ function quietWorld(home: TemporaryFolder) {
 
 scenario(["H602", "H603"], "createSession refuses an id that is in use and one that no session can have", async () => {
   using home = new TemporaryFolder();
-  await using runtime = createRuntime({ world: quietWorld(home) });
+  await using runtime = createHost({ world: quietWorld(home) });
   const first = runtime.createSession({ cwd: home.path, id: "mine", servers: [stdio("s")] });
   await first.prompt("/help");
   expect(() => runtime.createSession({ cwd: home.path, id: "mine", servers: [stdio("s")] })).toThrow(
@@ -221,7 +223,7 @@ scenario(["H602", "H603"], "createSession refuses an id that is in use and one t
   expect(readdirSync(join(home.path, "state")).sort()).toEqual(["session-locks", "sessions"]);
   expect(readdirSync(join(home.path, "state/sessions"))).toEqual(["mine.ndjson"]);
   // In another process it is open before it is stored: the first prompt says so, and nothing is written.
-  await using elsewhere = createRuntime({ world: quietWorld(home) });
+  await using elsewhere = createHost({ world: quietWorld(home) });
   const held = elsewhere.createSession({ cwd: home.path, id: "theirs" });
   await held.configured;
   await expect.poll(() => existsSync(join(home.path, "state/session-locks/theirs.lock"))).toBe(true);
@@ -278,7 +280,7 @@ scenario(
     using home = new TemporaryFolder();
     const id = "exported";
     {
-      await using runtime = createRuntime({ world: quietWorld(home) });
+      await using runtime = createHost({ world: quietWorld(home) });
       await runtime.createSession({ cwd: home.path, id }).prompt("/help");
     }
     const exported = (path: string) =>

@@ -2,7 +2,9 @@
 import { generateKeyPairSync } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "vitest";
+import { QUIET_MS } from "../../src/cli/terminal/live/menu.js";
 import { echoTool } from "../../src/testing/index.js";
 import { authServer, logIn, visit } from "../../src/testing/lab/index.js";
 import { OAuthStage, type StageOptions } from "./oauth/stage.js";
@@ -122,10 +124,12 @@ scenario(
   "in the terminal chat the page is shown in full, and with the person's yes the tools come",
   async () => {
     await using stage = await OAuthStage.open();
-    const chat = stage.startInTerminal(["chat", "--yes"]);
+    const chat = stage.startInTerminal(["chat", "--yes", "--model", "offline/operator"]);
+    await chat.says(/Type a prompt/u);
     chat.types("mcp__web__whoami");
     const url = await chat.says(/(http:\/\/127\.0\.0\.1:\d+\/authorize\?[\w.~%&=+:-]+)/u);
-    await chat.says(/\[y\] I open it/u);
+    await chat.says(/1\. I open it/u);
+    await delay(QUIET_MS * 2); // what comes sooner was typed before the question
     chat.types("y");
     await logIn(url);
     await chat.says(/you are alice/u);

@@ -3,7 +3,8 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, vi } from "vitest";
-import { createRuntime, nodeWorld, type SessionEvent } from "../../src/index.js";
+import { createHost, type SessionEvent } from "../../src/session/index.js";
+import { nodeWorld } from "../../src/world/index.js";
 import { cleanEnv, TemporaryFolder } from "./agent.js";
 import { SandboxedProbe } from "./sandboxed-probe.js";
 import { scenario } from "./scenario.js";
@@ -121,7 +122,7 @@ scenario(
     );
     const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
     const world = nodeWorld({ env: { ...cleanEnv(join(root, "home")), HOME: join(root, "home") }, log });
-    await using runtime = createRuntime({ world });
+    await using runtime = createHost({ world });
     const spec = { kind: "stdio", name: "s", command: process.execPath, args: [program], env: {} } as const;
     const session = runtime.createSession({ cwd: project, servers: [{ ...spec, sandbox: WORKSPACE }] });
     const events: SessionEvent[] = [];

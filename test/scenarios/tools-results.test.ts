@@ -2,11 +2,11 @@
 import { expect } from "vitest";
 import { isJsonObject, type JsonObject } from "../../src/base/json/json.js";
 import { plainText } from "../../src/base/text/content.js";
-import type { ModelMessage } from "../../src/index.js";
-import { nodeWorld } from "../../src/index.js";
 import { McpConnection } from "../../src/mcp/index.js";
+import type { ModelMessage } from "../../src/models/index.js";
 import type { ToolScript } from "../../src/testing/index.js";
 import { mcpSource, prepareCall, ResultStore, resultTools, runCall, snapshot } from "../../src/tools/index.js";
+import { nodeWorld } from "../../src/world/index.js";
 import { cleanEnv, startTenon, TemporaryFolder } from "./agent.js";
 import { scenario } from "./scenario.js";
 import {

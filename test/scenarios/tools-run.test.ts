@@ -1,7 +1,7 @@
 // From what a model wrote to exactly one outcome, and every state on the way.
 import { expect } from "vitest";
-import type { CatalogTool } from "../../src/index.js";
 import { echoTool, scriptedAcpServer, type ToolScript } from "../../src/testing/index.js";
+import type { CatalogTool } from "../../src/tools/index.js";
 import { prepareCall, snapshot } from "../../src/tools/index.js";
 import { startTenon, TemporaryFolder } from "./agent.js";
 import { scenario } from "./scenario.js";

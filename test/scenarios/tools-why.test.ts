@@ -2,9 +2,10 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
+import { Cell } from "../../src/base/async/cell.js";
 import { text } from "../../src/base/text/content.js";
-import { Cell, type ToolDefinition, type ToolSource } from "../../src/index.js";
 import { BAD_TOOLS, echoTool } from "../../src/testing/index.js";
+import type { ToolDefinition, ToolSource } from "../../src/tools/index.js";
 import { ConfigBench } from "./config-bench.js";
 import { scenario } from "./scenario.js";
 import { crowd } from "./tools/crowd.js";
@@ -44,7 +45,7 @@ scenario(
     ];
     const prompts = ["hello there", ...asked.map((name) => `/why ${name}`)];
     const input = prompts.map((prompt) => `${prompt}\n`).join("");
-    const { code, stdout } = await bench.tenonWith(input, ["chat", "--yes", "--mcp-config", line]);
+    const { code, stdout } = await bench.tenonWith(input, ["chat", "--lines", "--yes", "--mcp-config", line]);
     expect(code).toBe(0);
     const answers = [
       /"echo" of "filtered" is left out: "deny" of its server has "echo"/u,

@@ -3,6 +3,7 @@
 import { defined } from "../json/defined.js";
 import { messageOf } from "../message.js";
 import { type Log, sharedLog } from "../ports/world.js";
+import { Bag } from "./bag.js";
 
 /**
  * Owns a promise that is not awaited: a rejection is logged with its stack, and goes no further. For work that must also end
@@ -127,25 +128,24 @@ export class Scope implements AsyncDisposable {
 
 // One listener per signal, however many wait for its abort: a turn's calls share a signal, and Node warns at the eleventh.
 
-const sets = new WeakMap<AbortSignal, Set<() => void>>();
+const bags = new WeakMap<AbortSignal, Bag<() => void>>();
 
 /**
  * Add to it what is to run when the signal aborts, and delete it when that is over. The one listener behind it stays for
  * as long as the signal does. A signal that has aborted already runs nothing any more.
  */
-export function abortListeners(signal: AbortSignal): Set<() => void> {
-  const known = sets.get(signal);
+export function abortListeners(signal: AbortSignal): Bag<() => void> {
+  const known = bags.get(signal);
   if (known) return known;
-  const listeners = new Set<() => void>();
-  sets.set(signal, listeners);
+  const listeners = new Bag<() => void>();
+  bags.set(signal, listeners);
   signal.addEventListener("abort", () => runAll(listeners), { once: true });
   return listeners;
 }
 
 /** What a listener deletes before its turn does not run. What one throws is logged: thrown, it would end the process. */
-function runAll(listeners: Set<() => void>): void {
-  for (const run of listeners) {
-    listeners.delete(run);
-    contained(sharedLog(), "abort listener", run);
+function runAll(listeners: Bag<() => void>): void {
+  while (listeners.size > 0) {
+    for (const run of listeners) if (listeners.delete(run)) contained(sharedLog(), "abort listener", run);
   }
 }

@@ -4,12 +4,29 @@ import { createHash } from "node:crypto";
 import { LIMITS } from "../limits.js";
 
 export type JsonPrimitive = string | number | boolean | null;
+/**
+ * A value as JSON has it.
+ *
+ * @example
+ * const value: JsonValue = [1, "two", null];
+ */
 export type JsonValue = JsonPrimitive | readonly JsonValue[] | JsonObject;
+/**
+ * An object as JSON has it.
+ *
+ * @example
+ * const args: JsonObject = { path: "README.md" };
+ */
 export interface JsonObject {
   readonly [key: string]: JsonValue | undefined;
 }
 
-/** A JSON Schema kept as data: never compiled, never converted, until the first call needs it. */
+/**
+ * A JSON Schema kept as data: never compiled, never converted, until the first call needs it.
+ *
+ * @example
+ * const schema: JsonSchema = { type: "object", properties: { path: { type: "string" } } };
+ */
 export type JsonSchema = JsonObject;
 
 export function isJsonObject(value: unknown): value is JsonObject {
@@ -88,6 +105,27 @@ export function parseJson(text: string, maxDepth: number = LIMITS.jsonMaxDepth):
   } catch (error) {
     return { ok: false, reason: error instanceof Error ? error.message : String(error), isDeep: false };
   }
+}
+
+/**
+ * What `JSON.parse(JSON.stringify(given))` gives, without the detour, of an object that holds nothing but texts, numbers,
+ * booleans and nulls, as most arguments do. Undefined for all others.
+ */
+export function flatCopy(given: JsonObject): JsonObject | undefined {
+  const copy: Record<string, JsonValue> = {};
+  if (!isJsonObject(given) || Object.getPrototypeOf(given) !== Object.prototype) return undefined;
+  for (const key in given) {
+    const value = given[key];
+    const isFlat = typeof value === "string" || typeof value === "boolean" || value === null || isPlainNumber(value);
+    if (!isFlat || key === "__proto__" || !Object.hasOwn(given, key)) return undefined;
+    copy[key] = value;
+  }
+  return copy;
+}
+
+/** One that JSON keeps: neither infinite nor minus zero. */
+function isPlainNumber(value: unknown): value is number {
+  return Number.isFinite(value) && !Object.is(value, -0);
 }
 
 /** The same where only an object will do; undefined for anything else. */

@@ -270,6 +270,12 @@ export interface ServedPlace extends AsyncDisposable {
 
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
+/**
+ * Everything outside of the process: time, processes, files, the network. Tests give a fake one.
+ *
+ * @example
+ * const runtime = await createRuntime({ model: "offline/operator", world: fakeWorld() });
+ */
 export interface World {
   /** Milliseconds since the epoch. */
   now(): number;
@@ -316,6 +322,12 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
+/**
+ * Where Tenon logs: an event by name, with fields.
+ *
+ * @example
+ * const log: Log = { debug() {}, info() {}, warn: console.warn, error: console.error };
+ */
 export type Log = Readonly<Record<LogLevel, (event: string, fields?: LogFields) => void>>;
 
 interface LogOptions {

@@ -62,6 +62,12 @@ export interface UnknownBlock {
   readonly raw: JsonValue;
 }
 
+/**
+ * A part of a prompt or of a result.
+ *
+ * @example
+ * const block: ContentBlock = { type: "text", text: "hello" };
+ */
 export type ContentBlock =
   | TextBlock
   | ImageBlock

@@ -1,59 +1,32 @@
 // The terminal client: an ACP client connected to the agent in this process. Answers one prompt, a list of them, or a person.
 import { createInterface } from "node:readline";
-import { type AgentApp, client, methods, type Stream } from "@agentclientprotocol/sdk";
+import type { ContentBlock } from "@agentclientprotocol/sdk";
 import { handled } from "../../base/async/scope.js";
 import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { sharedLog } from "../../base/ports/world.js";
 import { EXIT, exitCodeOf as exitCodeOfError } from "../exit.js";
 import { CLI_LIMITS } from "../limits.js";
-import { Screen } from "../terminal/screen.js";
-import { type Clock, createPalette, isTerminal, systemClock } from "../terminal/stream.js";
-import { visibleLine } from "../terminal/text.js";
-import { commandOf, runCommand } from "./commands.js";
-import { ElicitationPrompter } from "./elicitation.js";
-import { type ChatTerminal, LineReader, QuestionQueue } from "./line-reader.js";
-import { PermissionPrompter } from "./permission.js";
-import { ChatSession, type JoinOptions } from "./session.js";
-import { SharedTurns } from "./shared.js";
-import { type ChatView, exitCodeOf, JsonView, TextView, type TurnOutcome, toFailure } from "./view.js";
+import { visible, visibleLine } from "../terminal/text.js";
+import { type ChatCommand, type CommandPorts, commandOf, refusalOf } from "./commands.js";
+import { unlessAborted } from "./interrupts.js";
+import { beginLive, endLive, stopTyping } from "./live-chat.js";
+import { preparePrompt } from "./mentions.js";
+import { openSession, resumeWords } from "./opening.js";
+import { type ChatOptions, composeParts, type Parts } from "./parts.js";
+import { runShell } from "./shell.js";
+import { exitCodeOf, type TurnOutcome, toFailure } from "./view.js";
 
-export interface ChatOptions {
-  /** The agent itself, or a stream to it. */
-  readonly agent: AgentApp | Stream;
-  /** A session of a gateway is joined, instead of a new one opened. */
-  readonly join?: Pick<JoinOptions, "choose" | "isWatching">;
-  /** Absolute. */
-  readonly cwd: string;
-  /** Servers that may take long to start: a prompt that cannot be repeated waits for them. */
-  readonly slowServers?: readonly string[];
-  /** Answer this once and end, instead of reading prompts from the input. */
-  readonly prompt?: string;
-  /** Print the protocol's updates as NDJSON instead of text for people. */
-  readonly json: boolean;
-  /** Approve every tool call, but never servers or settings of a project's files. */
-  readonly yes: boolean;
-  /** A person sits at the input and can be asked. */
-  readonly interactive: boolean;
-  readonly input: NodeJS.ReadableStream;
-  readonly output: NodeJS.WritableStream;
-  readonly errorOutput: NodeJS.WritableStream;
-  readonly color: boolean;
-  /** Calls the listener at each Ctrl-C or SIGINT; returns the way to stop. */
-  readonly onInterrupt: (listener: () => void) => () => void;
-  readonly clock?: Clock;
-}
-
-/** Everything of one chat, composed. */
-type Parts = ReturnType<typeof compose>;
+export type { ChatOptions } from "./parts.js";
 
 /** Resolves with the exit code once the chat is over and its session closed. */
 export async function runChat(options: ChatOptions): Promise<number> {
-  const parts = compose(options);
+  const parts = composeParts(options);
   const { interrupts, session, view, clock } = parts;
   const stopHearing = options.onInterrupt(() => interrupts.raise());
   // A reader that closed our output is gone: there is nothing left to print.
   for (const stream of new Set([options.output, options.errorOutput])) stream.on("error", () => interrupts.leave());
+  beginLive(parts, { ports: () => portsOf(parts), run: (command) => runNow(command, parts) });
   try {
     const opening = openSession(parts).then(() => true);
     if (!(await unlessAborted(opening, interrupts.quit))) return EXIT.interrupted;
@@ -66,77 +39,23 @@ export async function runChat(options: ChatOptions): Promise<number> {
     const hurry = new Promise<void>((resolve) => {
       stopTimer = clock.after(CLI_LIMITS.shutdownMs, resolve);
     });
+    const farewell = resumeWords(parts);
+    endLive(parts, farewell);
     await session.close(hurry);
     stopTimer();
     stopHearing();
   }
 }
 
-function compose(options: ChatOptions) {
-  const { json, yes, prompt, interactive, output, errorOutput } = options;
-  const clock = options.clock ?? systemClock;
-  const isDialogue = interactive && prompt === undefined;
-  const main = json ? errorOutput : output;
-  const side = isDialogue ? main : errorOutput;
-  const palette = createPalette(options.color && (side === output || isTerminal(side)));
-  const interrupts = new Interrupts();
-  const screen = new Screen({ main, side, clock });
-  const reader = new LineReader({ input: options.input, output: side, onInterrupt: () => interrupts.raise() });
-  const consent = yes ? "approve" : interactive ? "ask" : "deny";
-  const shared = options.join && new SharedTurns();
-  const isLeaving = shared && (() => interrupts.quit.aborted || reader.hasEnded);
-  const queue = new QuestionQueue();
-  const terminal: ChatTerminal = { screen, palette, clock, reader, queue, ...defined({ shared, isLeaving }) };
-  const permission = new PermissionPrompter(terminal, { consent, isAttended: interactive });
-  const elicitation = new ElicitationPrompter(terminal);
-  const view: ChatView = json ? new JsonView(output, errorOutput, shared) : new TextView(terminal, isDialogue);
-  const app = view
-    .listen(client({ name: "tenon-chat" }))
-    .onRequest(methods.client.session.requestPermission, async ({ params, signal }) => {
-      const answer = await permission.answer(params, signal);
-      if (shared && !signal.aborted) interrupts.disarm();
-      return answer;
-    })
-    .onRequest(methods.client.elicitation.create, ({ params, signal }) => elicitation.answer(params, signal))
-    .onNotification(methods.client.elicitation.complete, () => {}); // the person knows
-  const session = new ChatSession(app, options.agent, { canBeAsked: interactive });
-  return { ...terminal, options, interrupts, view, permission, elicitation, session };
-}
-
-async function openSession({ options, session, ...parts }: Parts): Promise<void> {
-  const { join, cwd, interactive, yes } = options;
-  if (!join) return await session.open(cwd);
-  const { shared, view, screen, palette, reader, permission, elicitation, interrupts } = parts;
-  if (interactive) {
-    // Questions come at any time, and end with the request: who leaves has answered nothing.
-    permission.beginTurn(interrupts.quit);
-    elicitation.beginTurn(interrupts.quit);
-  }
-  const isReplayed = interactive || join.isWatching;
-  const { meta, id, title } = await session.join({
-    ...join,
-    isUnattended: yes || !interactive,
-    isReplayed,
-    onIdentified: (client) => shared?.identify(client),
-  });
-  shared?.hear(meta);
-  view.joined();
-  if (!interactive && meta["state"] === "waiting") {
-    const words = `Session ${id} waits for an answer, and prompts wait with it: tenon attach in a terminal gives one.`;
-    options.errorOutput.write(`${words}\n`);
-  }
-  if (isReplayed)
-    reader.interject(() => screen.line(palette.dim(`Attached to ${visibleLine(title) || "a session"} (${id}).`)));
-}
-
 async function converse(parts: Parts): Promise<number> {
-  const { prompt, interactive, join } = parts.options;
+  const { prompt, interactive, join, first } = parts.options;
   if (join?.isWatching) return await watch(parts);
   if (join && interactive) return await attached(parts);
   if (prompt !== undefined || !interactive) await awaitSlowServers(parts);
   if (parts.interrupts.quit.aborted) return EXIT.interrupted;
   if (prompt !== undefined) return (await submit(prompt, parts)).exitCode;
-  return interactive ? await dialogue(parts) : await script(parts);
+  if (!interactive) return await script(parts);
+  return await dialogue(parts, first);
 }
 
 /** Shows everything until the person leaves, or there is nothing to be shown any more. */
@@ -151,33 +70,39 @@ async function watch({ session, interrupts, screen, palette }: Parts): Promise<n
 
 /** A person types in a session that others use too: the line is there all the time, and turns of all are shown above it. */
 async function attached(parts: Parts): Promise<number> {
-  const { interrupts, reader, screen, palette, queue, view } = parts;
+  const { interrupts, reader, screen, palette } = parts;
   const hint = palette.dim("Type a prompt, or /help. /quit leaves; the session goes on.");
   reader.interject(() => screen.line(hint)); // something may be asked already
-  const readLine = () =>
-    queue.between(async (yielding) => {
-      const resume = screen.hold();
-      try {
-        const signal = AbortSignal.any([interrupts.quit, yielding]);
-        return await reader.question(view.prompt, { signal, vanishes: true });
-      } finally {
-        resume();
-      }
-    });
   for (;;) {
-    const line = await interrupts.during(() => onInterrupt(parts), readLine);
+    const line = await interrupts.during(
+      () => onSharedInterrupt(parts),
+      () => nextLine(parts),
+    );
     if (interrupts.quit.aborted) return EXIT.interrupted;
     if (line === undefined) return EXIT.done;
     if (line.trim() === "") continue;
     interrupts.disarm();
-    if (commandOf(line, true) === undefined) handled(sendShared(line, parts), sharedLog(), "send a prompt");
-    else if ((await submit(line, parts)).shallQuit) return EXIT.done;
+    if (commandOf(line, true) || refusalOf(line, parts.record, true) !== undefined) {
+      if ((await submit(line, parts)).shallQuit) return EXIT.done;
+    } else handled(sendShared(line, parts), sharedLog(), "send a prompt");
   }
 }
 
+/** Undefined at the end of the input. */
+async function nextLine(parts: Parts): Promise<string | undefined> {
+  const { options, interrupts, queue, plainReader, view } = parts;
+  if (options.live) return await options.live.next(interrupts.quit);
+  if (!parts.shared) return await plainReader?.question(view.prompt, { signal: interrupts.quit });
+  return await queue.between(async (yielding) => {
+    return await plainReader?.question(view.prompt, {
+      signal: AbortSignal.any([interrupts.quit, yielding]),
+      vanishes: true,
+    });
+  });
+}
+
 /** Ctrl-C stops what the person asked for themselves; the work of others only by /cancel. */
-function onInterrupt({ shared, reader, screen, palette, session, view }: Parts): void {
-  reader.clear();
+function onSharedInterrupt({ shared, reader, screen, palette, session, view }: Parts): void {
   const say = (text: string) => reader.interject(() => screen.line(palette.dim(text)));
   if (shared?.hasOwn) {
     say("Stopping. Ctrl-C again leaves.");
@@ -189,10 +114,14 @@ function onInterrupt({ shared, reader, screen, palette, session, view }: Parts):
 }
 
 /** Nobody waits for it: others may be asked, and more be typed, meanwhile. Never rejects. */
-async function sendShared(text: string, { shared, session, view, reader, interrupts }: Parts): Promise<void> {
+async function sendShared(text: string, parts: Parts): Promise<void> {
+  const { shared, session, view, reader, interrupts, liveView } = parts;
+  liveView?.prompted(text);
   const outcome = await settled(async (): Promise<TurnOutcome> => {
-    const stopReason = await shared?.run((promptId) => session.prompt(text, promptId));
-    return { kind: "stopped", stopReason: stopReason ?? "end_turn", wasDenied: false };
+    const blocks = await blocksOf(text, parts);
+    const answer = await shared?.run((promptId) => session.prompt(blocks, promptId));
+    if (answer) parts.record.turnEnded(answer.usage);
+    return { kind: "stopped", stopReason: answer?.stopReason ?? "end_turn", wasDenied: false };
   });
   if (!interrupts.quit.aborted && !reader.hasEnded) reader.interject(() => view.turnEnded(outcome));
 }
@@ -206,16 +135,17 @@ async function settled(work: () => Promise<TurnOutcome>): Promise<TurnOutcome> {
 }
 
 /** A person types: failures are shown and the chat goes on, until they leave. */
-async function dialogue(parts: Parts): Promise<number> {
-  const { interrupts, reader, screen, palette } = parts;
-  screen.line(palette.dim("Type a prompt, or /help. Ctrl-C stops an answer, twice quits."));
+async function dialogue(parts: Parts, first: string | undefined): Promise<number> {
+  const { interrupts, screen, palette, reader, options } = parts;
+  if (!options.live) screen.line(palette.dim("Type a prompt, or /help. Ctrl-C stops an answer, twice quits."));
   const hint = () => {
-    reader.clear();
-    reader.interject(() => screen.line(palette.dim("Ctrl-C again quits.")));
+    if (options.live) options.live.hint("Ctrl-C again quits.");
+    else reader.interject(() => screen.line(palette.dim("Ctrl-C again quits.")));
   };
+  let given = first;
   for (;;) {
-    const ask = () => reader.question(palette.cyan("› "), { signal: interrupts.quit });
-    const line = await interrupts.during(hint, ask);
+    const line = given ?? (await interrupts.during(hint, () => nextLine(parts)));
+    given = undefined;
     if (interrupts.quit.aborted) return EXIT.interrupted;
     if (line === undefined) return EXIT.done;
     if (line.trim() === "") continue;
@@ -243,101 +173,128 @@ async function script(parts: Parts): Promise<number> {
   return interrupts.quit.aborted ? EXIT.interrupted : result;
 }
 
-/** One line of the person: a command of the chat, or a prompt that runs as a turn of the agent. */
-async function submit(line: string, parts: Parts) {
-  const command = commandOf(line, parts.shared !== undefined);
-  if (command === undefined) return await runTurn(line, parts);
-  if (command === "quit") return { exitCode: EXIT.done, shallQuit: true };
+interface Submitted {
+  readonly exitCode: number;
+  readonly shallQuit: boolean;
+}
+
+/** One text of the person: a command of the chat, a command for the shell, or a prompt that runs as a turn of the agent. */
+async function submit(line: string, parts: Parts): Promise<Submitted> {
+  const { screen, palette, record, shared, view, options } = parts;
+  const refusal = refusalOf(line, record, shared !== undefined);
+  if (refusal !== undefined) {
+    screen.line(palette.yellow(`  ${refusal}`));
+    return { exitCode: EXIT.usage, shallQuit: false };
+  }
+  const command = commandOf(line, shared !== undefined);
+  if (!command) {
+    const isShell = options.interactive && /^!\s*\S/u.test(line);
+    return isShell ? await shell(line.replace(/^!\s*/u, ""), parts) : await runTurn(line, parts);
+  }
+  if (command.command.name === "quit") return { exitCode: EXIT.done, shallQuit: true };
   try {
-    await runCommand(command, parts);
-    return { exitCode: EXIT.done, shallQuit: false };
+    const prompt = await command.command.run(command.words, portsOf(parts));
+    return typeof prompt === "string" ? await runTurn(prompt, parts) : { exitCode: EXIT.done, shallQuit: false };
   } catch (error) {
-    parts.view.failed(toFailure(error));
+    view.failed(toFailure(error));
     return { exitCode: EXIT.failed, shallQuit: false };
   }
 }
 
-async function runTurn(text: string, parts: Parts) {
-  const { session, view, permission, elicitation, interrupts, screen, palette } = parts;
+/** A command that needs no turn to be over. Never rejects. */
+async function runNow({ command, words }: ChatCommand, parts: Parts): Promise<void> {
+  try {
+    await command.run(words, portsOf(parts));
+  } catch (error) {
+    parts.view.failed(toFailure(error));
+  }
+}
+
+function portsOf(parts: Parts): CommandPorts {
+  const { screen, palette, shared, session, record, options, liveView } = parts;
+  const { live, exportSession } = options;
+  return {
+    ...{ screen, palette, session, record, cwd: options.cwd },
+    open: async (id) => {
+      record.reset();
+      liveView?.reset();
+      await openSession(parts, id === undefined ? "new" : { id });
+    },
+    ...defined({ shared, exportSession, copy: live && ((text: string) => live.write(clipboard(text))) }),
+  };
+}
+
+/** OSC 52, as base64: nothing of the text is obeyed. */
+function clipboard(text: string): string {
+  return `\u001b]52;c;${Buffer.from(text).toString("base64")}\u0007`;
+}
+
+/** By the person's own hand; what it printed goes with the next prompt. */
+async function shell(command: string, parts: Parts): Promise<Submitted> {
+  const { options, interrupts, screen, palette, liveView } = parts;
+  const stop = new AbortController();
+  liveView?.prompted(`!${command}`);
+  parts.record.stop = () => stop.abort();
+  const { output, code } = await interrupts.during(
+    () => stop.abort(),
+    () =>
+      runShell(command, {
+        ...{ cwd: options.cwd, env: options.env ?? {}, signal: AbortSignal.any([stop.signal, interrupts.quit]) },
+        onLine: (line) => screen.line(palette.dim(`  ${visible(line)}`)),
+      }),
+  );
+  parts.record.stop = undefined;
+  const ended = code === 0 ? "" : `\n[exit code ${code ?? "unknown"}]`;
+  if (code !== 0) screen.line(palette.yellow(`  exit code ${code ?? "unknown"}`));
+  parts.record.shellNotes.push(`I ran this command myself:\n$ ${command}\n${output}${ended}`);
+  return { exitCode: EXIT.done, shallQuit: false };
+}
+
+async function blocksOf(text: string, { options, record, screen, palette }: Parts): Promise<readonly ContentBlock[]> {
+  const notes = record.shellNotes.splice(0).map((note): ContentBlock => ({ type: "text", text: note }));
+  if (!options.interactive) return [{ type: "text", text }];
+  const { blocks, problems } = await preparePrompt(text, options.cwd, options.env?.["HOME"]);
+  for (const problem of problems) screen.line(palette.yellow(`  ${visibleLine(problem)}`));
+  return [...blocks, ...notes];
+}
+
+async function runTurn(text: string, parts: Parts): Promise<Submitted> {
+  const { session, view, permission, elicitation, interrupts, screen, palette, record, notifier, clock, options } =
+    parts;
   const over = new AbortController();
   const cancelling: Promise<void>[] = [];
   const cancel = () => {
     over.abort();
-    screen.line(palette.dim("Stopping. Ctrl-C again quits."));
+    if (options.live) stopTyping(parts);
+    else screen.line(palette.dim("Stopping. Ctrl-C again quits."));
     cancelling.push(session.cancel());
   };
   permission.beginTurn(over.signal);
   elicitation.beginTurn(over.signal);
+  parts.liveView?.prompted(text);
+  record.turnStarted();
+  record.stop = cancel;
   view.turnStarted();
+  const beganMs = clock.now();
   const outcome = await interrupts.during(cancel, () =>
     settled(async () => {
-      const stopReason = await unlessAborted(session.prompt(text), interrupts.quit);
-      if (stopReason === undefined) return { kind: "abandoned" };
-      return { kind: "stopped", stopReason, wasDenied: permission.wasDenied };
+      const blocks = await blocksOf(text, parts);
+      const answer = await unlessAborted(session.prompt(blocks), interrupts.quit);
+      if (answer === undefined) return { kind: "abandoned" };
+      record.turnEnded(answer.usage);
+      return { kind: "stopped", stopReason: answer.stopReason, wasDenied: permission.wasDenied };
     }),
   );
+  record.stop = undefined;
+  record.promptCount += 1;
   // A question left open is answered with "cancelled", so that the agent never waits for a person who has gone.
   over.abort();
   await Promise.allSettled(cancelling);
   view.turnEnded(outcome);
+  if (clock.now() - beganMs >= CLI_LIMITS.noticeAfterMs) notifier?.tell("is done");
   // An answer that was complete when Ctrl-C came is shown; the exit code still reports the interrupt.
   const exitCode = cancelling.length > 0 ? EXIT.interrupted : exitCodeOf(outcome);
   return { exitCode, shallQuit: outcome.kind === "abandoned" };
-}
-
-/** Ctrl-C, once and again: the first one stops what runs, the next one quits. */
-class Interrupts {
-  readonly #quit = new AbortController();
-  #onFirst: (() => void) | undefined;
-  #isArmed = false;
-
-  /** Aborts when the person quits. */
-  get quit(): AbortSignal {
-    return this.#quit.signal;
-  }
-
-  /** Where nothing can be stopped, the first interrupt quits already. */
-  raise(): void {
-    if (this.#isArmed || !this.#onFirst) return this.#quit.abort();
-    this.#isArmed = true;
-    this.#onFirst();
-  }
-
-  /** Quits at once, without a first interrupt. */
-  leave(): void {
-    this.#quit.abort();
-  }
-
-  /** The person has done something else since: the next interrupt is a first one again. */
-  disarm(): void {
-    this.#isArmed = false;
-  }
-
-  /** Runs `work`, during which the first interrupt is `onFirst`. */
-  async during<T>(onFirst: () => void, work: () => Promise<T>): Promise<T> {
-    const outer = this.#onFirst;
-    this.#onFirst = onFirst;
-    try {
-      return await work();
-    } finally {
-      this.#onFirst = outer;
-    }
-  }
-}
-
-/** Resolves with the value, or with undefined once the signal aborts; a later value or failure is dropped. */
-async function unlessAborted<T extends {} | null>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
-  let onAbort = () => {};
-  const aborted = new Promise<undefined>((resolve) => {
-    onAbort = () => resolve(undefined);
-    if (signal.aborted) onAbort();
-    else signal.addEventListener("abort", onAbort, { once: true });
-  });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
 }
 
 const LOOK_EVERY_MS = 100;

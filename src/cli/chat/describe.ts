@@ -2,7 +2,7 @@
 import type { ContentBlock, ToolCallContent } from "@agentclientprotocol/sdk";
 import { isJsonObject } from "../../base/json/json.js";
 import { base64Bytes } from "../../base/text/content.js";
-import { clipToWidth, visible, visibleLine } from "../terminal/text.js";
+import { clipToWidth, graphemesOf, visible, visibleLine } from "../terminal/text.js";
 
 /** Structured values longer than this are spread over lines. */
 const COMPACT_LENGTH = 80;
@@ -51,6 +51,26 @@ export function preview(
   const shown = lines.slice(0, maxLines).map((line) => clipToWidth(line.replaceAll("\t", "  "), columns));
   const hidden = lines.length - shown.length;
   return hidden === 0 ? shown : [...shown, `… ${hidden} more ${hidden === 1 ? "line" : "lines"}`];
+}
+
+/** The first and the last lines that fit, and between them how many were left out; of a long line its beginning and end. */
+export function previewEnds(
+  lines: readonly string[],
+  { maxLines, maxChars, where }: { maxLines: number; maxChars: number; where: string },
+): { readonly shown: string[]; readonly isWhole: boolean } {
+  const isWhole = lines.length <= maxLines && lines.every((line) => graphemesOf(line).length <= maxChars);
+  const end = Math.floor(maxChars / 2);
+  const fit = (line: string) => {
+    const characters = graphemesOf(line.replaceAll("\t", "  "));
+    if (characters.length <= maxChars) return characters.join("");
+    const gap = ` … ${characters.length - 2 * end} more characters${where} … `;
+    return characters.slice(0, end).join("") + gap + characters.slice(-end).join("");
+  };
+  const hidden = lines.length - maxLines;
+  if (hidden <= 0) return { shown: lines.map(fit), isWhole };
+  const last = Math.floor(maxLines / 3);
+  const words = `… ${hidden} more ${hidden === 1 ? "line" : "lines"}${where}`;
+  return { shown: [...lines.slice(0, maxLines - last).map(fit), words, ...lines.slice(-last).map(fit)], isWhole };
 }
 
 /** Arguments on one line: `path=a.txt content="two words"`. */

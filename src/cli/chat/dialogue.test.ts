@@ -69,7 +69,7 @@ describe("the dialogue", () => {
     );
     await chat.output.until('· MCP server "a" is ready');
     chat.type("hello");
-    await chat.output.until("hmm\nyes\n");
+    await chat.output.until("Thought:\nhmm\nAnswer:\nyes\n");
     chat.input.end();
     expect(await done).toBe(0);
   });
@@ -140,6 +140,19 @@ describe("commands", () => {
   it("/help lists the commands", async () => {
     const help = (await say("/help", {})).join("\n");
     for (const command of ["/help", "/tools", "/mcp", "/quit", "Ctrl-C"]) expect(help).toContain(command);
+  });
+
+  it("an unknown one is refused once the agent has told its own, and nothing is sent", async () => {
+    const heard: { method: string; params: unknown }[] = [];
+    const commands = {
+      sessionUpdate: "available_commands_update",
+      availableCommands: [{ name: "why", description: "" }],
+    };
+    const onNew: FakeAgent["onNew"] = async (client) => {
+      await client.notify("session/update", { sessionId: "session-1", update: commands });
+    };
+    expect((await say("/wyh echo", { heard, onNew })).join()).toContain("There is no command /wyh. Did you mean /why?");
+    expect(heard.map(({ method }) => method)).not.toContain("session/prompt");
   });
 
   it.each(["/why echo", "/tools add echo", "/nonsense", "/etc/hosts"])("%s is for the agent", async (line) => {

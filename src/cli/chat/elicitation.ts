@@ -2,13 +2,21 @@
 import type { CreateElicitationRequest, CreateElicitationResponse } from "@agentclientprotocol/sdk";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
+import type { MenuChoice } from "../terminal/live/menu.js";
 import { visible, visibleLine } from "../terminal/text.js";
-import type { ChatTerminal } from "./line-reader.js";
+import type { ChatTerminal } from "./terminal.js";
 
 const CANCEL: CreateElicitationResponse = { action: "cancel" };
 const DECLINE: CreateElicitationResponse = { action: "decline" };
 
 type Verdict = "yes" | "no" | "again" | undefined;
+type VerdictChoice = MenuChoice & { readonly verdict: Verdict };
+
+const OPEN: VerdictChoice = { verdict: "yes", key: "y", label: "I open it" };
+const ANSWER: VerdictChoice = { verdict: "yes", key: "y", label: "Answer it" };
+const SEND: VerdictChoice = { verdict: "yes", key: "y", label: "Send these answers" };
+const AGAIN: VerdictChoice = { verdict: "again", key: "e", label: "Answer again" };
+const NO: VerdictChoice = { verdict: "no", key: "n", label: "No" };
 
 export class ElicitationPrompter {
   readonly #options: ChatTerminal;
@@ -61,7 +69,7 @@ export class ElicitationPrompter {
     const url = "url" in request && typeof request.url === "string" ? request.url : "";
     if (!/^https?:\/\//iu.test(url)) return DECLINE;
     this.#options.screen.line(`  ${visibleLine(url)}`);
-    return toResponse(await this.#decide("[y] I open it  [n] no", signal));
+    return toResponse(await this.#decide([OPEN, NO], signal));
   }
 
   async #askForm(request: CreateElicitationRequest, signal: AbortSignal): Promise<CreateElicitationResponse> {
@@ -74,12 +82,12 @@ export class ElicitationPrompter {
     }
     const [only, ...others] = fields;
     if (only && others.length === 0) return await this.#askOnly(only, signal);
-    const begun = await this.#decide("[y] answer  [n] no", signal);
+    const begun = await this.#decide([ANSWER, NO], signal);
     if (begun !== "yes") return toResponse(begun);
     for (;;) {
       const content = await this.#fill(fields, signal);
       if (!content) return CANCEL;
-      const verdict = await this.#decide("[y] send  [e] answer again  [n] no", signal);
+      const verdict = await this.#decide([SEND, AGAIN, NO], signal);
       if (verdict !== "again") return toResponse(verdict, content);
     }
   }
@@ -112,9 +120,11 @@ export class ElicitationPrompter {
     const usual = usualText(field);
     const hint = field.kind === "boolean" ? "y/n" : field.isMany ? "numbers, with commas" : "";
     const words = [hint, ...(usual === undefined ? [] : [`Enter: ${usual}`])].filter((part) => part !== "").join(", ");
-    for (;;) {
+    // Alone it is the first thing that is asked; else it follows the answer that began the form, or another field.
+    for (let isNext = !isOnly; ; isNext = true) {
       const prompt = words === "" ? "  › " : `  ${palette.dim(`[${words}]`)} › `;
-      const typed = await reader.question(prompt, { signal, isFresh: true, vanishes: shared !== undefined });
+      const options = { signal, isFresh: true, isNext, vanishes: shared !== undefined };
+      const typed = await reader.question(prompt, options);
       if (typed === undefined || signal.aborted) return undefined;
       const read = readTyped(isOnly ? { ...field, isRequired: false } : field, typed);
       if (typeof read !== "string") return read.value === undefined ? LEFT_OUT : toContent(read.value);
@@ -122,17 +132,11 @@ export class ElicitationPrompter {
     }
   }
 
-  async #decide(menu: string, signal: AbortSignal): Promise<Verdict> {
-    const { screen, palette, reader, shared } = this.#options;
-    for (;;) {
-      const typed = await reader.question(`  ${menu} › `, { signal, isFresh: true, vanishes: shared !== undefined });
-      if (typed === undefined || signal.aborted) return undefined;
-      const word = typed.trim().toLowerCase();
-      if (["y", "yes"].includes(word)) return "yes";
-      if (["n", "no"].includes(word)) return "no";
-      if (menu.includes("[e]") && ["e", "edit"].includes(word)) return "again";
-      screen.line(palette.dim(`  Please answer ${menu.includes("[e]") ? "y, e or n" : "y or n"}.`));
-    }
+  async #decide(verdicts: readonly VerdictChoice[], signal: AbortSignal): Promise<Verdict> {
+    const { reader, shared } = this.#options;
+    const menu = { title: "Your answer:", choices: verdicts };
+    const chosen = await reader.choose(menu, { signal, isFresh: true, vanishes: shared !== undefined });
+    return chosen === undefined || signal.aborted ? undefined : verdicts[chosen]?.verdict;
   }
 }
 

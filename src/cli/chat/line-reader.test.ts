@@ -1,32 +1,18 @@
-// Questions at a real terminal's keyboard: keys, history, interruptions, and the mode the terminal is left in.
+// Questions in plain mode: lines and numbers, and not one escape sequence.
 import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { Written } from "../../../test/chat.js";
+import { ManualClock, Written } from "../../../test/chat.js";
 import { LineReader } from "./line-reader.js";
-
-const CTRL_C = "\u0003";
-const CTRL_D = "\u0004";
-const UP = "\u001b[A";
 
 class Keyboard {
   readonly output: Written = new Written(true);
-  readonly modes: boolean[] = [];
-  readonly input: PassThrough & { isTTY: boolean; setRawMode: (isRaw: boolean) => void };
+  readonly input: PassThrough & { isTTY: boolean };
+  readonly clock: ManualClock = new ManualClock();
   readonly reader: LineReader;
-  interrupts = 0;
 
-  constructor() {
-    this.input = Object.assign(new PassThrough(), {
-      isTTY: true,
-      setRawMode: (isRaw: boolean) => this.modes.push(isRaw),
-    });
-    this.reader = new LineReader({
-      input: this.input,
-      output: this.output.stream,
-      onInterrupt: () => {
-        this.interrupts += 1;
-      },
-    });
+  constructor(isTTY = false) {
+    this.input = Object.assign(new PassThrough(), { isTTY });
+    this.reader = new LineReader({ input: this.input, output: this.output.stream, clock: this.clock });
   }
 
   ask(isFresh = false, signal: AbortSignal = new AbortController().signal): Promise<string | undefined> {
@@ -34,63 +20,72 @@ class Keyboard {
   }
 }
 
-describe("LineReader at a terminal", () => {
-  it("reads a line and gives the terminal back in its normal mode", async () => {
+describe("LineReader", () => {
+  it("reads a line, and writes nothing but the question", async () => {
     const keyboard = new Keyboard();
     const answer = keyboard.ask();
-    keyboard.input.write("hello\r");
+    keyboard.input.write("hello\n");
     expect(await answer).toBe("hello");
-    expect(keyboard.modes).toEqual([true, false]);
+    expect(keyboard.output.text).toBe("› ");
   });
 
-  it("remembers prompts across questions, and consent never", async () => {
-    const keyboard = new Keyboard();
-    const prompt = keyboard.ask();
-    keyboard.input.write("first prompt\r");
-    await prompt;
-    const consent = keyboard.ask(true);
-    keyboard.input.write("y\r");
-    await consent;
-    const again = keyboard.ask();
-    keyboard.input.write(`${UP}\r`);
-    expect(await again).toBe("first prompt");
-  });
-
-  it("reports Ctrl-C as an interrupt, keeps the question open, and can throw away what was typed", async () => {
+  it("puts the question back below what is written in between", async () => {
     const keyboard = new Keyboard();
     const answer = keyboard.ask();
-    keyboard.input.write(`half typed${CTRL_C}`);
-    await keyboard.output.until("half typed");
-    await new Promise(setImmediate);
-    expect(keyboard.interrupts).toBe(1);
-    keyboard.reader.clear();
-    keyboard.input.write("whole\r");
+    await keyboard.output.until("› ");
+    keyboard.reader.interject(() => keyboard.output.stream.write("a notice\n"));
+    await keyboard.output.until("› ", 2);
+    expect(keyboard.output.text).toBe("› \na notice\n› ");
+    keyboard.input.write("whole\n");
     expect(await answer).toBe("whole");
   });
 
-  it("puts the question back below what is written in between, with what was typed so far", async () => {
+  it("gives no answer at the end of the input or when it is aborted, and ends the line", async () => {
     const keyboard = new Keyboard();
-    const answer = keyboard.ask();
-    keyboard.input.write("half");
-    await keyboard.output.until("half");
-    keyboard.reader.interject(() => keyboard.output.stream.write("a notice\n"));
-    await keyboard.output.until("half", 2);
-    expect(keyboard.output.text.split("a notice\n")[1]).toContain("› half");
-    keyboard.input.write("\r");
-    expect(await answer).toBe("half");
-  });
-
-  it("gives no answer at Ctrl-D or when it is aborted, and ends the line", async () => {
-    const keyboard = new Keyboard();
-    const ended = keyboard.ask();
-    keyboard.input.write(CTRL_D);
-    expect(await ended).toBeUndefined();
     const cancel = new AbortController();
     const aborted = keyboard.ask(true, cancel.signal);
     cancel.abort();
     expect(await aborted).toBeUndefined();
     expect(await keyboard.ask(false, cancel.signal)).toBeUndefined();
+    const ended = keyboard.ask();
+    keyboard.input.end();
+    expect(await ended).toBeUndefined();
     expect(keyboard.output.text.endsWith("\n")).toBe(true);
-    expect(keyboard.modes.at(-1)).toBe(false);
+  });
+
+  it("offers numbered answers, and asks again for what is none of them", async () => {
+    const keyboard = new Keyboard();
+    const choices = [
+      { label: "Allow once", key: "y" },
+      { label: "No", key: "n" },
+    ];
+    const signal = new AbortController().signal;
+    const answer = keyboard.reader.choose({ title: "Your answer:", choices }, { signal });
+    await keyboard.output.until("Answer 1 to 2 › ");
+    keyboard.input.write("3\n");
+    await keyboard.output.until("Please answer with a number from 1 to 2.");
+    keyboard.input.write("2\n");
+    expect(await answer).toBe(1);
+    expect(keyboard.output.lines.slice(0, 3)).toEqual(["Your answer:", "  1. Allow once", "  2. No"]);
+    const byKey = keyboard.reader.choose({ title: "Again:", choices }, { signal });
+    keyboard.input.write("y\n");
+    expect(await byKey).toBe(0);
+  });
+
+  it("takes no line for an answer that was typed before the question or just after it, at a terminal", async () => {
+    const keyboard = new Keyboard(true);
+    const choices = [{ label: "Allow once" }, { label: "No" }];
+    const { signal } = new AbortController();
+    keyboard.input.write("1\n");
+    const answer = keyboard.reader.choose({ title: "Your answer:", choices }, { signal });
+    await keyboard.output.until("not taken as its answer");
+    keyboard.input.write("1\n");
+    await keyboard.output.until("not taken as its answer", 2);
+    keyboard.clock.expire();
+    await new Promise((resolve) => setImmediate(resolve));
+    keyboard.input.write("2\n");
+    expect(await answer).toBe(1);
+    expect(await keyboard.ask()).toBe("1");
+    expect(await keyboard.ask()).toBe("1");
   });
 });

@@ -1,36 +1,22 @@
-// Reads what a person types, one question at a time. Between questions the terminal is left in its normal mode, so that
-// Ctrl-C is a signal and typed-ahead lines wait in the terminal's own buffer.
-import { clearLine, createInterface, cursorTo, type Interface } from "node:readline";
-import type { Screen } from "../terminal/screen.js";
-import { type Clock, isTerminal, type Palette } from "../terminal/stream.js";
-import type { SharedTurns } from "./shared.js";
+// Plain mode: reads lines that a person types or another program sends, one question at a time. It writes no escape sequence:
+// the terminal echoes and edits by itself, and answers are chosen by number.
+import { createInterface, type Interface } from "node:readline";
+import { type MenuQuestion, QUIET_MS } from "../terminal/live/menu.js";
+import { type Clock, isTerminal, withoutStyles } from "../terminal/stream.js";
+import type { Asker, QuestionOptions } from "./terminal.js";
 
 interface LineReaderOptions {
   readonly input: NodeJS.ReadableStream;
   readonly output: NodeJS.WritableStream;
-  /** Ctrl-C while a question is open: in raw mode it is a key, not a signal. */
-  readonly onInterrupt: () => void;
+  readonly clock: Clock;
 }
 
-interface QuestionOptions {
-  readonly signal: AbortSignal;
-  /** Only what is typed after the question counts, and it is not remembered: for answers that give consent. */
-  readonly isFresh?: boolean;
-  /** It is taken off the screen when the signal aborts; a prompt comes back with what was typed. */
-  readonly vanishes?: boolean;
-}
-
-const HISTORY_SIZE = 200;
-
-export class LineReader {
+export class LineReader implements Asker {
   readonly #options: LineReaderOptions;
-  /** Lines that came in one piece with the one that answered: pasted text. */
+  /** Lines that are no answer: pasted with the one that answered, or typed before a question that wants a fresh one. */
   readonly #ahead: string[] = [];
-  #history: string[] = [];
   #open: Interface | undefined;
   #isOpenFresh = false;
-  /** What was typed at a prompt that had to give way. */
-  #draft = "";
   #hasEnded = false;
 
   constructor(options: LineReaderOptions) {
@@ -52,47 +38,55 @@ export class LineReader {
 
   /** Undefined at the end of the input, and when the signal aborts. */
   async question(prompt: string, options: QuestionOptions): Promise<string | undefined> {
-    const { signal, isFresh = false, vanishes = false } = options;
+    const { signal, isFresh = false } = options;
     if (!isFresh && this.#ahead.length > 0) return this.#ahead.shift();
     if (signal.aborted || this.#hasEnded) return undefined;
     return await new Promise<string | undefined>((resolve) => {
       const lines: string[] = [];
-      const reader = this.#createInterface(prompt, isFresh);
+      const reader = this.#createInterface(prompt);
       this.#open = reader;
       this.#isOpenFresh = isFresh;
       const close = () => reader.close();
+      const quiet = new Quiet(this.#options.clock);
+      // What was typed while nobody read waits in the terminal, and comes as soon as somebody reads again.
+      if (isFresh && isTerminal(this.#options.input)) quiet.begin();
       // All lines of one chunk are emitted in a row: closing after them keeps the rest of a paste.
       reader.on("line", (line) => {
-        if (lines.push(line) === 1) queueMicrotask(close);
+        if (quiet.isOn) {
+          quiet.begin();
+          this.#ahead.push(line);
+          this.#options.output.write("\n  Typed before the question: not taken as its answer.\n");
+          reader.prompt();
+        } else if (lines.push(line) === 1) queueMicrotask(close);
       });
       reader.once("close", () => {
         signal.removeEventListener("abort", close);
+        quiet.end();
         this.#open = undefined;
         const [first, ...rest] = lines;
         this.#ahead.push(...rest);
-        if (first === undefined) this.#abandon(reader, { isFresh, vanishes: vanishes && signal.aborted });
+        // Nobody pressed Enter: what is printed next must not continue the question's line.
+        if (first === undefined) this.#options.output.write("\n");
         resolve(first);
       });
       signal.addEventListener("abort", close, { once: true });
       reader.prompt();
-      if (isFresh || this.#draft === "") return;
-      reader.write(this.#draft);
-      this.#draft = "";
     });
   }
 
-  /** Nobody pressed Enter: what is printed next must not continue the question's line. */
-  #abandon(reader: Interface, { isFresh, vanishes }: { readonly isFresh: boolean; readonly vanishes: boolean }): void {
+  async choose({ title, choices }: MenuQuestion, options: QuestionOptions): Promise<number | undefined> {
     const { output } = this.#options;
-    if (vanishes && !isFresh) this.#draft = reader.line;
-    if (vanishes && isTerminal(output)) this.#clearLine();
-    else output.write("\n");
-  }
-
-  #clearLine(): void {
-    const { output } = this.#options;
-    cursorTo(output, 0);
-    clearLine(output, 0);
+    output.write(`${withoutStyles(title)}\n`);
+    for (const [index, { label }] of choices.entries()) output.write(`  ${index + 1}. ${label}\n`);
+    for (;;) {
+      const typed = await this.question(`  Answer 1 to ${choices.length} › `, { ...options, isFresh: true });
+      if (typed === undefined || options.signal.aborted) return undefined;
+      const word = typed.trim().toLowerCase();
+      const byKey = choices.findIndex(({ key }) => key !== undefined && key === word);
+      const chosen = /^\d+$/u.test(word) ? Number(word) - 1 : byKey;
+      if (chosen >= 0 && chosen < choices.length) return chosen;
+      output.write(`  Please answer with a number from 1 to ${choices.length}.\n`);
+    }
   }
 
   /** Other words before the line that is typed, shown when that is next drawn. A question keeps its own. */
@@ -106,75 +100,44 @@ export class LineReader {
       write();
       return;
     }
-    const { output } = this.#options;
-    if (isTerminal(output)) this.#clearLine();
-    else output.write("\n");
+    this.#options.output.write("\n");
     write();
     this.#open.prompt(true);
   }
 
-  /** Throws away what was typed so far at the open question. */
-  clear(): void {
-    if (!this.#open?.terminal) return;
-    this.#open.write(null, { ctrl: true, name: "e" });
-    this.#open.write(null, { ctrl: true, name: "u" });
-  }
-
-  #createInterface(prompt: string, isFresh: boolean): Interface {
-    const { input, output, onInterrupt } = this.#options;
-    const history = isFresh ? [] : this.#history;
-    const terminal = isTerminal(input) && isTerminal(output);
-    const reader = createInterface({ input, output, terminal, prompt, history, historySize: HISTORY_SIZE });
-    reader.on("SIGINT", onInterrupt);
-    if (!isFresh) reader.on("history", (lines) => (this.#history = [...lines]));
-    return reader;
+  #createInterface(prompt: string): Interface {
+    const { input, output } = this.#options;
+    return createInterface({ input, output, terminal: false, prompt });
   }
 }
 
-/** Where the parts of a chat write and ask. */
-export interface ChatTerminal {
-  readonly screen: Screen;
-  readonly palette: Palette;
-  readonly clock: Clock;
-  readonly reader: LineReader;
-  readonly queue: QuestionQueue;
-  /** Only for a session that other clients use too. */
-  readonly shared?: SharedTurns;
-  /** The person leaves such a session: what they were asked stays open for the others. */
-  readonly isLeaving?: () => boolean;
-}
+/** The time after a question is shown in which a line cannot be its answer; every line makes it longer. */
+class Quiet {
+  isOn = false;
+  readonly #clock: Clock;
+  #stop: () => void = () => {};
 
-// Questions to the person, one at a time: a terminal has one line to type in.
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
-export class QuestionQueue {
-  #last: Promise<unknown> = Promise.resolve();
-  #waiting = 0;
-  #background: { readonly yielding: AbortController; readonly done: Promise<unknown> } | undefined;
-
-  async run<T>(ask: () => Promise<T>): Promise<T> {
-    this.#waiting += 1;
-    this.#background?.yielding.abort();
-    const answered = this.#last.then(async () => {
-      try {
-        await this.#background?.done;
-        return await ask();
-      } finally {
-        this.#waiting -= 1;
-      }
+  begin(): void {
+    this.#stop();
+    this.isOn = true;
+    let isOver = false;
+    const stop = this.#clock.after(QUIET_MS, () => {
+      // After a long pause of this process the time may be over before the lines of that pause are read.
+      setImmediate(() => {
+        if (!isOver) this.isOn = false;
+      });
     });
-    this.#last = answered.catch(() => {});
-    return await answered;
+    this.#stop = () => {
+      isOver = true;
+      stop();
+    };
   }
 
-  /** Runs `work` while nothing is asked: its signal aborts when it must give way, and it begins again afterwards. */
-  async between<T>(work: (yielding: AbortSignal) => Promise<T | undefined>): Promise<T | undefined> {
-    for (;;) {
-      while (this.#waiting > 0) await this.#last;
-      const yielding = new AbortController();
-      const working = work(yielding.signal);
-      this.#background = { yielding, done: working.catch(() => {}) };
-      const result = await working.finally(() => (this.#background = undefined));
-      if (result !== undefined || !yielding.signal.aborted) return result;
-    }
+  end(): void {
+    this.#stop();
   }
 }

@@ -32,7 +32,7 @@ describe("one prompt", () => {
     expect(chat.output.text.trim().split(" ")).toHaveLength(500);
   });
 
-  it("exits with 1 and says what is wrong and what to do when the agent fails", async () => {
+  it("exits with 4 and says what is wrong and what to do when the key is refused", async () => {
     const chat = new TestChat();
     const turn = async () => {
       throw new RequestError(-32000, "The key was refused.", {
@@ -40,7 +40,7 @@ describe("one prompt", () => {
         hint: "Set ANTHROPIC_API_KEY.",
       });
     };
-    expect(await chat.run({ turn }, { prompt: "hello" })).toBe(1);
+    expect(await chat.run({ turn }, { prompt: "hello" })).toBe(4);
     expect(chat.output.text).toBe("");
     expect(chat.errorOutput.lines).toEqual(["error: The key was refused.", "  Set ANTHROPIC_API_KEY."]);
   });

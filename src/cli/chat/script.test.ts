@@ -75,7 +75,17 @@ describe("--json", () => {
     expect(await chat.run({ turn }, { prompt: "hello", json: true })).toBe(0);
     expect(chat.output.lines.map((line) => parseJson(line))).toEqual([
       { ok: true, value: { method: "session/update", params: { sessionId: "session-1", update } } },
-      { ok: true, value: { result: { stopReason: "end_turn" } } },
+      {
+        ok: true,
+        value: {
+          result: {
+            stopReason: "end_turn",
+            text: "a\u001b[2J\u202e",
+            sessionId: "session-1",
+            usage: { totalTokens: 0, inputTokens: 0, outputTokens: 0 },
+          },
+        },
+      },
     ]);
     expect(chat.output.text).not.toContain("\u001b");
     expect(chat.output.text).not.toContain("\u202e");

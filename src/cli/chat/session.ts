@@ -4,7 +4,11 @@ import {
   type AgentApp,
   type ClientApp,
   type ClientConnection,
+  type ContentBlock,
+  type LoadSessionRequest,
   methods,
+  type SessionConfigOption,
+  type SessionModeState,
   type StopReason,
   type Stream,
 } from "@agentclientprotocol/sdk";
@@ -37,9 +41,21 @@ export interface JoinOptions {
   readonly onIdentified: (client: string) => void;
 }
 
-export interface JoinedSession extends ListedSession {
+export interface JoinedSession extends ListedSession, SessionChoices {
   /** `_meta.tenon` of the answer that joined it. */
   readonly meta: JsonObject;
+}
+
+/** What can be chosen in a session, as the answer that opened it has it. */
+export interface SessionChoices {
+  readonly modes?: SessionModeState | null | undefined;
+  readonly configOptions?: readonly SessionConfigOption[] | null | undefined;
+}
+
+export interface PromptAnswer {
+  readonly stopReason: StopReason;
+  /** Of the session so far. */
+  readonly usage: { readonly totalTokens: number; readonly inputTokens: number; readonly outputTokens: number };
 }
 
 export class ChatSession {
@@ -47,6 +63,7 @@ export class ChatSession {
   /** A person sits at the terminal, so servers may ask for more than a permission. */
   readonly #canBeAsked: boolean;
   #sessionId: string | undefined;
+  #isIntroduced = false;
 
   constructor(client: ClientApp, agent: AgentApp | Stream, { canBeAsked }: { readonly canBeAsked: boolean }) {
     this.#canBeAsked = canBeAsked;
@@ -58,12 +75,41 @@ export class ChatSession {
     return this.#connection.closed;
   }
 
-  /** Its servers are those of the configuration, `--mcp-config` among them. */
-  async open(cwd: string): Promise<void> {
-    await this.#initialize({ name: "tenon-chat", title: "Tenon chat" });
+  /** Undefined before one is open. */
+  get id(): string | undefined {
+    return this.#sessionId;
+  }
+
+  /** A new one, in the place of the one that was open. Its servers are those of the configuration, `--mcp-config` among them. */
+  async open(cwd: string): Promise<SessionChoices> {
+    await this.#introduce();
+    await this.#leave();
     const { agent } = this.#connection;
-    const { sessionId } = await agent.request(methods.agent.session.new, { cwd, mcpServers: [] });
+    const { sessionId, ...choices } = await agent.request(methods.agent.session.new, { cwd, mcpServers: [] });
     this.#sessionId = sessionId;
+    return choices;
+  }
+
+  /** One that is stored; all that was said is sent before this resolves. */
+  async load(id: string, cwd: string): Promise<SessionChoices> {
+    await this.#introduce();
+    await this.#leave();
+    const { agent } = this.#connection;
+    const choices = await agent.request(methods.agent.session.load, { sessionId: id, cwd, mcpServers: [] });
+    this.#sessionId = id;
+    return choices ?? {};
+  }
+
+  async #introduce(): Promise<void> {
+    if (!this.#isIntroduced) await this.#initialize({ name: "tenon-chat", title: "Tenon chat" });
+  }
+
+  /** An agent that cannot close a session ends it with the connection. */
+  async #leave(): Promise<void> {
+    const id = this.#sessionId;
+    this.#sessionId = undefined;
+    if (id !== undefined)
+      await this.#connection.agent.request(methods.agent.session.close, { sessionId: id }).then(ignore, ignore);
   }
 
   async join(options: JoinOptions): Promise<JoinedSession> {
@@ -76,15 +122,23 @@ export class ChatSession {
     );
     const { client } = tenonMeta(answer);
     if (isJsonObject(client) && typeof client["id"] === "string") onIdentified(client["id"]);
-    const session = choose(await this.#list());
-    const request = { sessionId: session.id, cwd: session.cwd, mcpServers: [], _meta: { tenon: { role } } };
-    const method = isReplayed ? methods.agent.session.load : methods.agent.session.resume;
-    const joined = await agent.request(method, request);
+    const session = choose(await this.list());
+    const request: LoadSessionRequest = {
+      sessionId: session.id,
+      cwd: session.cwd,
+      mcpServers: [],
+      _meta: { tenon: { role } },
+    };
+    const joined = isReplayed
+      ? await agent.request(methods.agent.session.load, request)
+      : await agent.request(methods.agent.session.resume, request);
     this.#sessionId = session.id;
-    return { ...session, meta: tenonMeta(joined) };
+    const { modes, configOptions } = joined;
+    return { ...session, modes, configOptions, meta: tenonMeta(joined) };
   }
 
   async #initialize(about: { readonly name: string; readonly title: string }, tenon?: JsonObject): Promise<unknown> {
+    this.#isIntroduced = true;
     return await this.#connection.agent.request(methods.agent.initialize, {
       protocolVersion: PROTOCOL_VERSION,
       clientInfo: { ...about, version: VERSION },
@@ -96,11 +150,16 @@ export class ChatSession {
     });
   }
 
-  async #list(): Promise<readonly ListedSession[]> {
+  /** Of one folder, else of all. The one used last comes first. */
+  async list(cwd?: string): Promise<readonly ListedSession[]> {
+    await this.#introduce();
     const listed: ListedSession[] = [];
     let cursor: string | undefined;
     do {
-      const page = await this.#connection.agent.request(methods.agent.session.list, { cursor: cursor ?? null });
+      const page = await this.#connection.agent.request(methods.agent.session.list, {
+        cursor: cursor ?? null,
+        cwd: cwd ?? null,
+      });
       listed.push(...page.sessions.map(({ sessionId, cwd, title }) => ({ id: sessionId, cwd, title: title ?? "" })));
       cursor = page.nextCursor ?? undefined;
     } while (cursor !== undefined);
@@ -108,13 +167,19 @@ export class ChatSession {
   }
 
   /** `promptId`: for a gateway, where it runs once however often it is sent. */
-  async prompt(text: string, promptId?: string): Promise<StopReason> {
+  async prompt(prompt: readonly ContentBlock[], promptId?: string): Promise<PromptAnswer> {
     const response = await this.#connection.agent.request(methods.agent.session.prompt, {
       sessionId: this.#openId(),
-      prompt: [{ type: "text", text }],
+      prompt: [...prompt],
       ...defined({ _meta: promptId === undefined ? undefined : { tenon: { promptId } } }),
     });
-    return response.stopReason;
+    return { stopReason: response.stopReason, usage: readUsage(response) };
+  }
+
+  /** Throws what the agent refuses it with. */
+  async set(option: string, value: string): Promise<void> {
+    const sessionId = this.#openId();
+    await this.#connection.agent.request(methods.agent.session.setConfigOption, { sessionId, configId: option, value });
   }
 
   async cancel(): Promise<void> {
@@ -143,6 +208,13 @@ export class ChatSession {
 }
 
 function ignore(): void {}
+
+function readUsage(response: unknown): PromptAnswer["usage"] {
+  const usage = isJsonObject(response) ? response["usage"] : undefined;
+  const { totalTokens, inputTokens, outputTokens } = isJsonObject(usage) ? usage : {};
+  const count = (value: unknown) => (typeof value === "number" ? value : 0);
+  return { totalTokens: count(totalTokens), inputTokens: count(inputTokens), outputTokens: count(outputTokens) };
+}
 
 // Where a session's servers stand, as Tenon's own extension of the protocol reports it.
 

@@ -3,8 +3,6 @@ import type { SessionUpdate, ToolCallContent } from "@agentclientprotocol/sdk";
 import { describe, expect, it } from "vitest";
 import { type FakeAgent, TestChat, type Turn } from "../../../test/chat.js";
 
-const UP_AND_CLEAR = "\u001b[1A\u001b[0J";
-
 function text(value: string): ToolCallContent {
   return { type: "content", content: { type: "text", text: value } };
 }
@@ -40,7 +38,8 @@ describe("a tool call", () => {
     const chat = new TestChat({ isTTY: true });
     const turn: FakeAgent["turn"] = async (told) => {
       await told.update(call({ status: "pending" }));
-      await chat.errorOutput.until("waiting");
+      await told.say("wait\n");
+      await chat.output.until("wait");
       chat.clock.nowMs = 60_000;
       await told.update(update({ status: "in_progress", content: [text("running")] }));
       await told.say("now\n");
@@ -127,42 +126,5 @@ describe("a tool call", () => {
     };
     await chat.run({ turn }, { prompt: "go" });
     expect(chat.output.lines).toEqual(["Let me see.", "It is done."]);
-  });
-});
-
-describe("on a terminal", () => {
-  it("a call is a live line with spinner and progress, replaced by its outcome", async () => {
-    const chat = new TestChat({ isTTY: true });
-    const turn: FakeAgent["turn"] = async (told) => {
-      await told.update(call({ status: "in_progress", rawInput: { text: "milk" } }));
-      await told.update(update({ status: "in_progress", content: [text("2/5 step 2 of 5")] }));
-      await told.say("Meanwhile.\n");
-      await chat.output.until("Meanwhile.");
-      chat.clock.nowMs = 2_000;
-      chat.clock.tick();
-      await told.update(update({ status: "completed", content: [text("Saved.")] }));
-      return "end_turn";
-    };
-    expect(await chat.run({ turn }, { prompt: "go", yes: true, color: true })).toBe(0);
-    const shown = chat.errorOutput.text;
-    expect(shown).toContain("⠋");
-    expect(shown).toContain("thinking");
-    expect(shown).toContain("notes / Add a note · 0 ms · text=milk");
-    expect(shown).toContain("notes / Add a note · 2.0 s · 2/5 step 2 of 5");
-    expect(shown).toContain(`${UP_AND_CLEAR}\u001b[32m✓\u001b[39m notes / Add a note`);
-    expect(chat.output.text).toBe("Meanwhile.\n");
-    expect(chat.clock.ticking).toBe(0);
-  });
-
-  it("colours only when told to", async () => {
-    const chat = new TestChat({ isTTY: true });
-    const turn: FakeAgent["turn"] = async (told) => {
-      await told.update(call());
-      await told.update(update({ status: "failed" }));
-      return "end_turn";
-    };
-    await chat.run({ turn }, { prompt: "go", color: false });
-    expect(chat.errorOutput.text).toContain(UP_AND_CLEAR);
-    expect(chat.errorOutput.text.replaceAll(UP_AND_CLEAR, "")).not.toContain("\u001b");
   });
 });

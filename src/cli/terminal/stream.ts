@@ -20,6 +20,11 @@ export function mayColor(stream: NodeJS.WritableStream, env: Readonly<Record<str
   return isTerminal(stream) && !env.NO_COLOR && env.TERM !== "dumb";
 }
 
+/** A dumb terminal prints escape sequences as text: Emacs' shell, terminals of CI, some screen readers. */
+export function mayMoveCursor(env: Readonly<Record<string, string | undefined>>): boolean {
+  return env["TERM"] !== "dumb";
+}
+
 // The few styles the terminal client uses; without colour they leave text as it is.
 
 export interface Palette {
@@ -29,9 +34,30 @@ export interface Palette {
   readonly green: (text: string) => string;
   readonly yellow: (text: string) => string;
   readonly cyan: (text: string) => string;
+  readonly blue: (text: string) => string;
+  readonly magenta: (text: string) => string;
+  readonly italic: (text: string) => string;
+  readonly underline: (text: string) => string;
+  readonly strike: (text: string) => string;
+  readonly inverse: (text: string) => string;
 }
 
-export function createPalette(isColored: boolean): Palette {
+export interface LinkingPalette extends Palette {
+  /** Leads to the address when it is clicked (OSC 8), where the terminal knows that. */
+  readonly link: (text: string, url: string) => string;
+}
+
+/** Printable ASCII, and nothing that could end the sequence it stands in. */
+const SAFE_URL = /^(?:https?|file|mailto):[\x21-\x7e]{1,2000}$/;
+
+const STYLES = /\u001b\[[0-9;]*m|\u001b\]8;;[^\u001b]*\u001b\\/gu;
+
+/** Without what a palette put there. */
+export function withoutStyles(text: string): string {
+  return text.includes("\u001b") ? text.replaceAll(STYLES, "") : text;
+}
+
+export function createPalette(isColored: boolean): LinkingPalette {
   const style = (open: number, close: number) => (text: string) =>
     isColored && text !== "" ? `\u001b[${open}m${text}\u001b[${close}m` : text;
   return {
@@ -41,6 +67,13 @@ export function createPalette(isColored: boolean): Palette {
     green: style(32, 39),
     yellow: style(33, 39),
     cyan: style(36, 39),
+    blue: style(34, 39),
+    magenta: style(35, 39),
+    italic: style(3, 23),
+    underline: style(4, 24),
+    strike: style(9, 29),
+    inverse: style(7, 27),
+    link: (text, url) => (isColored && SAFE_URL.test(url) ? `\u001b]8;;${url}\u001b\\${text}\u001b]8;;\u001b\\` : text),
   };
 }
 

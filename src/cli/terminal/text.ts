@@ -34,15 +34,28 @@ function hex(code: number): string {
 
 // How many cells a text takes in a terminal, and cutting it to fit.
 
-const COMBINING = /^[\p{Mn}\p{Me}\ufe00-\ufe0f]$/u;
+const COMBINING = /^[\p{Mn}\p{Me}\p{Cf}\ufe00-\ufe0f]$/u;
 /** East Asian wide and full-width blocks, and what terminals draw as two-cell pictures. */
 const WIDE =
   /^[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]$/u;
 const PICTURE = /^\p{Emoji_Presentation}$/u;
+/** A flag, a keycap, a picture in its colourful form, or several pictures joined to one. */
+const SEQUENCE = /^(?:\p{Regional_Indicator}{2}|[0-9#*]\ufe0f?\u20e3|\p{Extended_Pictographic}.*[\ufe0f\u200d].*)$/su;
+/** Each of its characters takes one cell. */
+const ASCII = /^[\x20-\x7e]*$/;
 
+const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+
+/** What a person takes for one character each: a letter with its accents, a family of pictures. */
+export function graphemesOf(text: string): string[] {
+  return ASCII.test(text) ? text.split("") : Array.from(segmenter.segment(text), ({ segment }) => segment);
+}
+
+/** Escape sequences are not cells: see `withoutStyles` for text that has some. */
 export function displayWidth(text: string): number {
+  if (ASCII.test(text)) return text.length;
   let width = 0;
-  for (const character of text) width += cells(character);
+  for (const { segment } of segmenter.segment(text)) width += cells(segment);
   return width;
 }
 
@@ -52,7 +65,7 @@ export function clipToWidth(text: string, columns: number): string {
   if (columns < 1) return "";
   let kept = "";
   let width = 0;
-  for (const character of text) {
+  for (const character of graphemesOf(text)) {
     width += cells(character);
     if (width > columns - 1) break;
     kept += character;
@@ -60,9 +73,17 @@ export function clipToWidth(text: string, columns: number): string {
   return `${kept}…`;
 }
 
-function cells(character: string): number {
-  if (COMBINING.test(character)) return 0;
-  return WIDE.test(character) || PICTURE.test(character) ? 2 : 1;
+/** Of one grapheme. Terminals add up the code points of a syllable, and draw a sequence of pictures as one. */
+function cells(grapheme: string): number {
+  if (SEQUENCE.test(grapheme)) return 2;
+  let width = 0;
+  for (const character of grapheme) {
+    if (COMBINING.test(character)) continue;
+    const isWide = WIDE.test(character) || PICTURE.test(character);
+    // A skin tone colours the picture before it.
+    if (!(width > 0 && /^[\u{1f3fb}-\u{1f3ff}]$/u.test(character))) width += isWide ? 2 : 1;
+  }
+  return width;
 }
 
 // Breaks text between words so that it fits a width.

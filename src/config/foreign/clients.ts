@@ -11,7 +11,7 @@ import type { VariableSyntax } from "./translate.js";
 export interface Dialect {
   /** For people. */
   readonly label: string;
-  readonly format: "json" | "toml";
+  readonly format: "json" | "toml" | "yaml";
   readonly syntax: VariableSyntax;
   /** Its files in the person's home, the weaker first. */
   readonly user: (folders: Folders) => readonly string[];
@@ -115,6 +115,37 @@ export const DIALECTS: Readonly<Record<ImportName, Dialect>> = {
     project: [".magenta/options.json"],
     entry: magenta,
   },
+  "gemini-cli": {
+    ...USUAL,
+    label: "Gemini CLI",
+    syntax: { shell: true },
+    user: ({ join, home }) => [join(home, ".gemini/settings.json")],
+    project: [".gemini/settings.json"],
+    entry: gemini,
+  },
+  cline: {
+    ...USUAL,
+    label: "Cline",
+    user: ({ join, programs }) => [
+      join(programs, "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
+    ],
+  },
+  junie: {
+    ...USUAL,
+    label: "JetBrains Junie",
+    user: ({ join, home }) => [join(home, ".junie/mcp/mcp.json")],
+    project: [".junie/mcp/mcp.json"],
+  },
+  goose: {
+    ...USUAL,
+    label: "goose",
+    format: "yaml",
+    user: ({ join, isWindows, programs, config }) => [
+      isWindows ? join(programs, "Block/goose/config/config.yaml") : join(config, "goose/config.yaml"),
+    ],
+    sections: () => [["extensions"]],
+    entry: goose,
+  },
 };
 
 /** Entries by name, rather than a server that happens to be called `servers`. */
@@ -209,6 +240,38 @@ function magenta(written: JsonObject): RawEntry | Unusable {
   const { command, args, env, url, requestInit, tools } = written;
   if (Array.isArray(tools)) return { reason: "it is a mock, for tests of magenta" };
   return { command, args, env, url, headers: isJsonObject(requestInit) ? requestInit["headers"] : undefined };
+}
+
+/** A bare `url` is spoken to over SSE there, and `httpUrl` is the newer transport. */
+function gemini(written: JsonObject): RawEntry | Unusable {
+  const { url, httpUrl, timeout, includeTools, excludeTools } = written;
+  const raw = common(written);
+  if ("reason" in raw) return raw;
+  const type = raw.type ?? (httpUrl === undefined && url !== undefined ? "sse" : undefined);
+  const extras = { ...timeouts(undefined, timeout), ...globs("allow", includeTools), ...globs("deny", excludeTools) };
+  return { ...raw, type, extras };
+}
+
+/** Its own extensions are part of goose; values of `env_keys` are in its keyring. */
+function goose(written: JsonObject): RawEntry | Unusable {
+  const { type, cmd, args, envs, uri, headers, enabled, timeout, env_keys: keys, available_tools: tools } = written;
+  if (type !== "stdio" && type !== "sse" && type !== "streamable_http") {
+    return { reason: "it is part of goose, which only goose has" };
+  }
+  return {
+    type: type === "stdio" ? undefined : type === "sse" ? "sse" : "http",
+    command: cmd,
+    args,
+    env: envs,
+    url: uri,
+    headers,
+    references: { env: byName(keys) },
+    isDisabled: enabled === false,
+    extras: {
+      ...timeouts(undefined, seconds(timeout)),
+      ...(Array.isArray(tools) && tools.length > 0 ? globs("allow", tools) : {}),
+    },
+  };
 }
 
 function byName(value: JsonValue | undefined): Readonly<Record<string, string>> {

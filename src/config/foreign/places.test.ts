@@ -27,6 +27,10 @@ describe("the files of other clients", () => {
       codex: ["/home/me/.codex/config.toml"],
       opencode: ["/home/me/.config/opencode/opencode.json", "/home/me/.config/opencode/opencode.jsonc"],
       magenta: ["/home/me/.magenta/options.json"],
+      "gemini-cli": ["/home/me/.gemini/settings.json"],
+      cline: ["/home/me/.config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"],
+      junie: ["/home/me/.junie/mcp/mcp.json"],
+      goose: ["/home/me/.config/goose/config.yaml"],
     });
   });
 
@@ -64,6 +68,8 @@ describe("the files of other clients", () => {
       "/project/opencode.json",
       "/project/opencode.jsonc",
       "/project/.magenta/options.json",
+      "/project/.gemini/settings.json",
+      "/project/.junie/mcp/mcp.json",
     ]);
   });
 });

@@ -245,7 +245,8 @@ interface ForeignText {
   isBroken(path: KeyPath): boolean;
 }
 
-async function parseForeign(text: string, format: "json" | "toml"): Promise<ForeignText> {
+async function parseForeign(text: string, format: "json" | "toml" | "yaml"): Promise<ForeignText> {
+  if (format === "yaml") return await parseYaml(text);
   if (format === "toml") return await parseToml(text);
   return text.length > CONFIG_LIMITS.configMaxBytes ? parseLarge(text) : parseSmall(text);
 }
@@ -279,6 +280,23 @@ async function parseToml(text: string): Promise<ForeignText> {
   } catch (error) {
     const at = error instanceof TomlError ? { line: error.line, column: error.column } : {};
     return unreadable((messageOf(error).split("\n")[0] ?? "").replace(/^Invalid TOML document: /u, ""), at);
+  }
+}
+
+/** Aliases are not followed beyond a count, so that a small file cannot become a large value. */
+async function parseYaml(text: string): Promise<ForeignText> {
+  const { default: yaml } = await import("yaml"); // a few people's file
+  try {
+    const document = yaml.parseDocument(text, { schema: "core" });
+    const [fault] = document.errors;
+    if (fault) {
+      const [start] = fault.linePos ?? [];
+      return unreadable(fault.message.split("\n")[0] ?? "", start ? { line: start.line, column: start.col } : {});
+    }
+    const value = asJson(document.toJS({ maxAliasCount: 100 }));
+    return whole(isJsonObject(value) ? value : {}, () => ({}));
+  } catch (error) {
+    return unreadable(messageOf(error), {}); // nested too deep, or too many aliases
   }
 }
 

@@ -18,6 +18,10 @@ const SECTIONS: Readonly<Record<ImportName, string>> = {
   codex: "mcp_servers",
   opencode: "mcp",
   magenta: "mcpServers",
+  "gemini-cli": "mcpServers",
+  cline: "mcpServers",
+  junie: "mcpServers",
+  goose: "extensions",
 };
 
 const FIXTURES: readonly (readonly [ImportName, string])[] = [
@@ -30,6 +34,8 @@ const FIXTURES: readonly (readonly [ImportName, string])[] = [
   ["codex", "codex.toml"],
   ["opencode", "opencode.jsonc"],
   ["magenta", "magenta-options.json"],
+  ["gemini-cli", "gemini-settings.json"],
+  ["goose", "goose.yaml"],
 ];
 
 const clients = fc.constantFrom(...IMPORT_NAMES);
@@ -41,6 +47,7 @@ async function read(text: string, client: ImportName, layer: "user" | "project" 
 
 /** As its client writes a server that is started with `npx` and one argument. */
 function plain(client: ImportName, argument: string): unknown {
+  if (client === "goose") return { type: "stdio", cmd: "npx", args: [argument], enabled: true };
   if (client === "opencode") return { type: "local", command: ["npx", argument] };
   return { command: "npx", args: [argument] };
 }

@@ -63,6 +63,9 @@ export interface ServerExtras
   extends Optional<"required" | "disabled" | "lazy" | "shared" | "trustAnnotations" | "trustResults", boolean>,
     Optional<"prefix" | "account", string>,
     Optional<"allow" | "deny", readonly string[]> {
+  /** The short form of `name` in `tools`, and of `callMs` in `timeouts`. */
+  readonly rename?: Texts | undefined;
+  readonly timeoutMs?: number | undefined;
   readonly include?: IncludeMode | undefined;
   readonly tools?: Readonly<Record<string, ToolEntry>> | undefined;
   readonly timeouts?: Optional<"connectMs" | "callMs" | "maxCallMs", number> | undefined;
@@ -132,6 +135,10 @@ export const IMPORT_NAMES = [
   "codex",
   "opencode",
   "magenta",
+  "gemini-cli",
+  "cline",
+  "junie",
+  "goose",
 ] as const;
 export type ImportName = (typeof IMPORT_NAMES)[number];
 
@@ -171,6 +178,9 @@ export interface NotifyTarget {
   readonly afterMs: number;
 }
 
+/** How the chat tells a person who looks elsewhere that it asks or is done: bell, title and desktop; the bell and the title; not. */
+export type ChatNotices = "on" | "bell" | "off";
+
 /** Everything but the servers. */
 export interface ConfigValues {
   readonly model?: string | undefined;
@@ -178,6 +188,8 @@ export interface ConfigValues {
   readonly models?: Readonly<Record<string, ModelEntry>> | undefined;
   readonly permissions?: PermissionsEntry | undefined;
   readonly trust?: Optional<"projects", "ask" | "ignore"> | undefined;
+  /** Of `tenon chat`. */
+  readonly chat?: Optional<"notices", ChatNotices> | undefined;
   readonly providers?: Optional<ProviderName, ProviderEntry> | undefined;
   readonly allowHosts?: readonly string[] | undefined;
   readonly sandbox?: Optional<"user" | "project" | "client", SandboxWritten> | undefined;

@@ -48,6 +48,12 @@ export function kindOf(value: JsonValue | undefined): string {
   return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 
+/** A key that has its value in it, such as `Authorization: Bearer …`, is cut before the value. */
+export function shownKey(key: string): string {
+  const [name = ""] = /^[\w.-]{0,64}/u.exec(key) ?? [];
+  return name === key ? JSON.stringify(key) : `"${name}…"`;
+}
+
 /** `tools.read_file.timeoutMs`, `args[1]`. */
 export function pathText(path: KeyPath): string {
   return path

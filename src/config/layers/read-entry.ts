@@ -8,7 +8,7 @@ import { isUrl } from "../../base/text/url.js";
 import type { ArgumentCondition, PolicyRule } from "../../tools/index.js";
 import type { KeyPath } from "./document.js";
 import { isRemoteEntry, REMOTE_TYPES, type RuleEntry, type ServerEntry } from "./entry.js";
-import { type Checked, type Finding, foreignKey, kindOf, without } from "./findings.js";
+import { type Checked, type Finding, foreignKey, kindOf, shownKey, without } from "./findings.js";
 import type { LayerKind } from "./read-layer.js";
 import type * as schema from "./schema.js";
 
@@ -27,13 +27,15 @@ export function nameProblem(name: string): string | undefined {
 
 export function readEntry(written: JsonValue | undefined, layer: LayerKind, schemas: Schemas): Checked<ServerEntry> {
   if (!isJsonObject(written)) return refused([fault([], `expected an object, got ${kindOf(written)}`)]);
-  const kind = kindOfEntry(written);
+  const kind = kindOfEntry(written, layer === "client");
   if (typeof kind === "object") return refused([kind]);
   const allowed = layer === "project" ? forProject(written) : { written, findings: [] };
+  // What a program hands over may be a secret in the wrong place: nothing of it is shown.
+  const show = layer === "client" ? kindOf : undefined;
   const checked: Checked<ServerEntry> =
     kind === "stdio"
-      ? schemas.check(schemas.stdioEntry, allowed.written)
-      : schemas.check(schemas.remoteEntry, allowed.written);
+      ? schemas.check(schemas.stdioEntry, allowed.written, show)
+      : schemas.check(schemas.remoteEntry, allowed.written, show);
   const entry = checked.value;
   const findings = [...withoutEcho(checked.findings), ...allowed.findings];
   if (!entry) return refused(findings);
@@ -49,7 +51,7 @@ function fault(path: KeyPath, message: string, suggestion?: string): Finding {
   return { severity: "error", path, at: "value", message, ...defined({ suggestion }) };
 }
 
-function kindOfEntry(entry: JsonObject): "stdio" | "remote" | Finding {
+function kindOfEntry(entry: JsonObject, isPrivate: boolean): "stdio" | "remote" | Finding {
   const typeKey = entry["type"] === undefined ? "transport" : "type";
   const type = entry[typeKey];
   const hasCommand = entry["command"] !== undefined;
@@ -59,7 +61,7 @@ function kindOfEntry(entry: JsonObject): "stdio" | "remote" | Finding {
     const known = typeof type === "string" ? normaliseKind(type) : undefined;
     if (known) return known.kind === "stdio" ? "stdio" : "remote";
     const meant = typeof type === "string" ? nearest(type, ["stdio", ...REMOTE_TYPES]) : undefined;
-    const got = typeof type === "string" ? JSON.stringify(type) : kindOf(type);
+    const got = typeof type === "string" && !isPrivate ? JSON.stringify(type) : kindOf(type);
     return fault([typeKey], `${typeKey} must be "stdio", "http" or "sse", got ${got}`, meant);
   }
   if (hasCommand || hasUrl) return hasCommand ? "stdio" : "remote";
@@ -105,14 +107,12 @@ function formFaults(entry: ServerEntry): readonly Finding[] {
   if (textsOf(entry).some((text) => text.includes("\0"))) return [fault([], "it holds a NUL character")];
   if (!isRemoteEntry(entry)) {
     return Object.keys(entry.env ?? {}).flatMap((name) =>
-      name === "" || /[=\0]/u.test(name)
-        ? [fault(["env", name], `env: ${JSON.stringify(name)} is no variable's name`)]
-        : [],
+      name === "" || /[=\0]/u.test(name) ? [fault(["env", name], `env: ${shownKey(name)} is no variable's name`)] : [],
     );
   }
   const faults = Object.entries(entry.headers ?? {}).flatMap(([name, value]) => {
     if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/u.test(name)) {
-      return [fault(["headers", name], `headers: ${JSON.stringify(name)} is no header's name`)];
+      return [fault(["headers", name], `headers: ${shownKey(name)} is no header's name`)];
     }
     return /[\r\n]/u.test(value) ? [fault(["headers", name], `headers.${name} must not hold line breaks`)] : [];
   });
@@ -187,6 +187,7 @@ function projectFaults(entry: ServerEntry): readonly Finding[] {
 export const USER_ONLY_KEYS: Readonly<Record<string, string>> = {
   permissions: "what may happen without asking",
   trust: "who is trusted",
+  chat: "how the terminal tells of questions",
   providers: "model credentials and base URLs",
   allowHosts: "which hosts may be reached",
   commands: "which secrets commands get",
@@ -423,6 +424,13 @@ export function hasReferences(text: string): boolean {
 }
 
 /** Every text in a value, but no keys: references stand in values only. */
+/** Variables without a fallback that an entry refers to and the environment lacks. */
+export function unsetVariables(entry: unknown, env: Readonly<Record<string, string | undefined>>): readonly string[] {
+  const parts = textsOf(entry).flatMap((text) => parseTemplate(text, { mayBeSecret: true }));
+  const names = parts.flatMap((part) => (part.kind === "variable" && part.fallback === undefined ? [part.name] : []));
+  return [...new Set(names)].filter((name) => env[name] === undefined);
+}
+
 export function textsOf(value: unknown): readonly string[] {
   if (typeof value === "string") return [value];
   if (Array.isArray(value)) return value.flatMap(textsOf);

@@ -27,7 +27,7 @@ import {
   THINKING_LEVELS,
   TOOL_ORIGINS,
 } from "./entry.js";
-import { type Checked, type Finding, foreignKey, kindOf, pathText, valueAt, without } from "./findings.js";
+import { type Checked, type Finding, foreignKey, kindOf, pathText, shownKey, valueAt, without } from "./findings.js";
 
 const text = z.string().min(1);
 /** Arguments and values may be empty. */
@@ -151,6 +151,13 @@ const extras = {
   prefix: words("Put before the names of its tools as the model sees them."),
   allow: list("Only tools that match one of these globs (* and ?) are used."),
   deny: list("Tools that match one of these globs are never used; stronger than allow."),
+  rename: optional(
+    z.record(z.string(), text),
+    "Other names for tools, by the server's own names: the short form of name in tools. The server is called by its own.",
+  ),
+  timeoutMs: milliseconds(
+    "A call without progress ends after this many milliseconds: the short form of callMs in timeouts.",
+  ),
   timeouts: section("In milliseconds.", {
     connectMs: milliseconds("From the start until the tools are listed."),
     callMs: milliseconds("A call without progress ends after this."),
@@ -340,6 +347,12 @@ const values = {
       '"ask" (the default) about each entry of a project\'s files, or "ignore" those files.',
     ),
   }),
+  chat: section(`The terminal chat. ${USER_ONLY}`, {
+    notices: optional(
+      z.enum(["on", "bell", "off"]),
+      '"on" (the default): bell, title of the window and desktop notice when it asks or a long turn is done; "bell": without the desktop notice; "off".',
+    ),
+  }),
   providers: section(`Keys and addresses of model providers; variables in the environment are stronger. ${USER_ONLY}`, {
     anthropic: provider,
     openai: provider,
@@ -433,13 +446,17 @@ export function configJsonSchema(): unknown {
 export const VALUE_KEYS: readonly string[] = Object.keys(values);
 
 /** An unknown key that looks like a slip is an error: a misspelt `deny` must not silently allow. Others are ignored. */
-export function check<T>(schema: z.ZodType<T>, value: JsonObject): Checked<T> {
+export function check<T>(
+  schema: z.ZodType<T>,
+  value: JsonObject,
+  show: (value: JsonValue | undefined) => string = shortly,
+): Checked<T> {
   const findings: Finding[] = [];
   const unknown: KeyPath[] = [];
   for (const issue of (schema.safeParse(value).error?.issues ?? []).flatMap(ofOneForm)) {
     const path = issue.path.map((step) => (typeof step === "symbol" ? String(step) : step));
     if (issue.code !== "unrecognized_keys") {
-      findings.push(findingOf(issue, path, valueAt(value, path)));
+      findings.push(findingOf(issue, path, valueAt(value, path), show));
       continue;
     }
     for (const key of issue.keys) {
@@ -468,12 +485,17 @@ function unknownKey(key: string, path: KeyPath, known: readonly string[]): Findi
     severity: isSlip ? "error" : "warning",
     path: [...path, key],
     at: "key",
-    message: `unknown key ${JSON.stringify(key)}${isSlip ? "" : " is ignored"}`,
+    message: `unknown key ${shownKey(key)}${isSlip ? "" : " is ignored"}`,
     ...defined({ suggestion }),
   };
 }
 
-function findingOf(issue: z.core.$ZodIssue, path: KeyPath, found: JsonValue | undefined): Finding {
+function findingOf(
+  issue: z.core.$ZodIssue,
+  path: KeyPath,
+  found: JsonValue | undefined,
+  show: (value: JsonValue | undefined) => string,
+): Finding {
   const name = pathText(path);
   const base = { severity: "error", path, at: "value" } as const;
   switch (issue.code) {
@@ -487,15 +509,15 @@ function findingOf(issue: z.core.$ZodIssue, path: KeyPath, found: JsonValue | un
       const suggestion = typeof found === "string" ? nearest(found, issue.values.map(String)) : undefined;
       return {
         ...base,
-        message: `${name} must be ${listed(words)}, got ${shortly(found)}`,
+        message: `${name} must be ${listed(words)}, got ${show(found)}`,
         ...defined({ suggestion }),
       };
     }
     case "too_small":
       if (issue.origin === "string") return { ...base, message: `${name} must be a text that is not empty` };
-      return { ...base, message: `${name} must be at least ${issue.minimum}, got ${shortly(found)}` };
+      return { ...base, message: `${name} must be at least ${issue.minimum}, got ${show(found)}` };
     case "too_big":
-      return { ...base, message: `${name} must be at most ${issue.maximum}, got ${shortly(found)}` };
+      return { ...base, message: `${name} must be at most ${issue.maximum}, got ${show(found)}` };
     default:
       return { ...base, message: `${name} ${issue.message}` };
   }

@@ -170,6 +170,8 @@ export interface InterpolationSource {
   readonly within?: string;
   /** Only the user's own configuration may run commands and read the keyring. */
   readonly secrets?: Secrets;
+  /** Nothing of what was written is shown, not even the text of a reference. */
+  readonly isPrivate?: boolean;
   /** When it aborts, secrets that are still being fetched are not waited for. */
   readonly patience: AbortSignal;
 }
@@ -225,12 +227,14 @@ async function fill(part: Part, source: InterpolationSource): Promise<Filled> {
     case "variable":
       return fillVariable(part, source);
     case "file":
-      return await fillFile(part.path, part.written, source);
+      return await fillFile(part.path, source.isPrivate ? "the file it names" : part.written, source);
     case "command":
     case "keyring":
       return await fillSecret(part, source);
     case "malformed":
-      return missing(`${part.written} is no reference Tenon knows; write $\${ for a literal \${`);
+      return missing(
+        `${source.isPrivate ? "it" : part.written} is no reference Tenon knows; write $\${ for a literal \${`,
+      );
   }
 }
 
@@ -256,7 +260,7 @@ async function fillFile(path: string, written: string, source: InterpolationSour
     const text = (await world.files.readText(found.realPath)).replace(/\r?\n$/u, "");
     return text.includes("\0") ? missing(`${written} is no text`) : { value: text, isSecret: true };
   } catch (error) {
-    return missing(`${written} cannot be read: ${messageOf(error)}`);
+    return missing(source.isPrivate ? `${written} cannot be read` : `${written} cannot be read: ${messageOf(error)}`);
   }
 }
 

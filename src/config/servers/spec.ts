@@ -219,7 +219,8 @@ function settingsOf(
   const shapes: Record<string, ToolShape> = emptyRecord();
   const disabled: string[] = [];
   const { connectMs, callMs, maxCallMs } = entry.timeouts ?? {};
-  const timeouts = { connectTimeoutMs: connectMs, callTimeoutMs: callMs, callMaxMs: maxCallMs };
+  const timeouts = { connectTimeoutMs: connectMs, callTimeoutMs: callMs ?? entry.timeoutMs, callMaxMs: maxCallMs };
+  for (const [name, shown] of Object.entries(entry.rename ?? {})) shapes[name] = { name: shown };
   for (const [name, tool] of Object.entries(entry.tools ?? {})) {
     const { timeoutMs, idempotent, include, enabled } = tool;
     if (timeoutMs !== undefined || idempotent !== undefined) {
@@ -229,7 +230,7 @@ function settingsOf(
     if (enabled === false) disabled.push(literalGlob(name));
     const { name: shown, description, arguments: pinned, defaults, providerOptions } = tool;
     const shape = defined({ name: shown, description, arguments: pinned, defaults, providerOptions });
-    if (Object.keys(shape).length > 0) shapes[name] = shape;
+    if (Object.keys(shape).length > 0) shapes[name] = { ...shapes[name], ...shape };
   }
   return {
     origin,
@@ -244,8 +245,8 @@ function settingsOf(
     isLazy: entry.lazy === true,
     mayShare: entry.shared !== false,
     pool: rules.pool ?? {},
-    trustsAnnotations: origin === "user" && entry.trustAnnotations === true,
-    trustsResults: origin === "user" && entry.trustResults === true,
+    trustsAnnotations: origin !== "project" && entry.trustAnnotations === true,
+    trustsResults: origin !== "project" && entry.trustResults === true,
     sandbox: sandboxOf(entry.sandbox, origin, rules.sandbox),
     secrets: [...new Set(secrets)],
     ...defined({ include: entry.include, prefix: entry.prefix, allow: entry.allow, account: entry.account }),

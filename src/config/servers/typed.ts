@@ -54,6 +54,9 @@ function remoteEntry(words: readonly string[], { env = [], header = [], type }: 
 
 function stdioEntry(words: readonly string[], { env = [], header = [], type }: TypedWords["values"]): JsonObject {
   const [command = "", ...args] = words;
+  // Not repeated: what looks like a variable may have a secret in it.
+  if (command.trim() === "") throw misused("the command is blank");
+  if (/^[A-Za-z_]\w*=/u.test(command)) throw misused("the command begins with NAME=VALUE: give variables by --env");
   if (header.length > 0) throw misused("--header is for servers with a url; use --env");
   if (type !== undefined) throw misused("--type is for servers with a url, which stands without -- before it");
   return { command, args, ...defined({ env: pairs(env, /=/u, "--env NAME=VALUE") }) };
@@ -141,33 +144,114 @@ function isReference(text: string): boolean {
   return parseTemplate(text, { mayBeSecret: true }).some(({ kind }) => kind !== "text");
 }
 
+// The words that other programs take for the same: READMEs of servers print them.
+
+/** `claude mcp add …`, with or without the sign of a prompt before it. */
+const ADD_COMMAND = /^(?:\$ +)?(?:claude|codex|gemini|qwen|amp|droid|copilot|tenon) +mcp +add(?:-json)? +/u;
+
+/** By every spelling: Tenon's option. `url`, `bearer` and `scope` are written in another form. */
+const SPELLINGS: Readonly<Record<string, "env" | "header" | "type" | "scope" | "url" | "bearer">> = {
+  "-e": "env",
+  "--env": "env",
+  "-H": "header",
+  "--header": "header",
+  "-t": "type",
+  "--type": "type",
+  "--transport": "type",
+  "-s": "scope",
+  "--scope": "scope",
+  "--url": "url",
+  "--bearer-token-env-var": "bearer",
+};
+
+/**
+ * The words of `mcp add`, as people copy them from a server's README, in Tenon's own spelling: options as `--name=value`, and
+ * `--` before the server's command. Words that are right already stay as they are. Throws `usage.invalid`.
+ */
+export function ownSpelling(words: readonly string[]): readonly string[] {
+  const rest = withoutProgram(words);
+  const own: string[] = [];
+  let isNamed = false;
+  let isRemote = false;
+  for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
+    if (word === "--") return [...own, word, ...rest];
+    if (word.startsWith("-")) {
+      const [, typed = word, inline] = /^(--?[A-Za-z][A-Za-z-]*)=([\s\S]*)$/u.exec(word) ?? [];
+      const option = Object.hasOwn(SPELLINGS, typed) ? SPELLINGS[typed] : undefined;
+      const value = option === undefined ? undefined : (inline ?? rest.shift());
+      if (option === undefined || value === undefined) own.push(word);
+      else own.push(...ownOption(option, value));
+      // Some programs take several variables behind one option.
+      const end = option === "env" ? rest.findIndex((one) => !/^[A-Za-z_]\w*=/u.test(one)) : 0;
+      own.push(...rest.splice(0, end < 0 ? rest.length : end).flatMap((one) => ownOption("env", one)));
+      isRemote ||= option === "url" || (option === "type" && value !== "stdio");
+    } else if (!isNamed || isRemote || isUrlLike(word)) {
+      isRemote ||= isNamed && isUrlLike(word);
+      isNamed = true;
+      own.push(word);
+    } else return [...own, "--", word, ...rest];
+  }
+  return own;
+}
+
+/** Words that a shell would have taken for itself: then the line is more than one command. */
+const SHELL_WORDS: ReadonlySet<string> = new Set(["&&", "||", ";", "|", "&", ">", "<"]);
+
+function ownOption(option: (typeof SPELLINGS)[string], value: string): readonly string[] {
+  switch (option) {
+    case "url":
+      return [value];
+    case "bearer":
+      return [`--header=Authorization=Bearer \${${value}}`];
+    case "scope":
+      if (value === "project") return ["--project"];
+      if (value === "user" || value === "local" || value === "global") return [];
+      throw misused('--scope must be "user", "local" or "project"');
+    case "type":
+      return value === "stdio" ? [] : [`--type=${value === "streamable-http" ? "http" : value}`];
+    default:
+      return [`--${option}=${value}`];
+  }
+}
+
+/** A whole line given as one word is split as a shell does it. */
+function withoutProgram(words: readonly string[]): string[] {
+  const line = words.length === 1 ? (words[0] ?? "") : "";
+  if (ADD_COMMAND.test(line)) {
+    if (/add-json\s/u.test(ADD_COMMAND.exec(line)?.[0] ?? ""))
+      throw misused("that is JSON: tenon mcp add-json takes its words");
+    const words = shellWords(line.replace(ADD_COMMAND, "").replaceAll(/\\\r?\n/gu, " "));
+    if (words.some((word) => SHELL_WORDS.has(word)))
+      throw misused("that is more than one command: give them one by one");
+    return words;
+  }
+  const start = `${words.slice(0, 3).join(" ")} `;
+  return words.slice(ADD_COMMAND.test(start) ? 3 : 0);
+}
+
 const OPTIONS = ["env", "header", "type"] as const;
 
-/** Without `--` the first word behind the name that is no url begins the command, and all that follows is its own. */
+/** All words behind the first of the command are the command's own. */
 function readLine(line: string): TypedWords {
   const given: Record<(typeof OPTIONS)[number], string[]> = { env: [], header: [], type: [] };
-  const done = (words: readonly string[], after?: readonly string[]): TypedWords => {
-    const { type, ...lists } = given;
-    return { values: { ...lists, type: type.at(-1) }, words, ...defined({ after }) };
-  };
   const words: string[] = [];
-  const rest = shellWords(line);
-  for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
-    if (word === "--") return done(words, rest);
+  const own = ownSpelling(shellWords(line));
+  const end = own.indexOf("--");
+  const after = end < 0 ? undefined : own.slice(end + 1);
+  for (const word of after ? own.slice(0, end) : own) {
     if (!word.startsWith("-")) {
-      if (words.length === 1 && given.type.length === 0 && !isUrlLike(word)) return done(words, [word, ...rest]);
       words.push(word);
       continue;
     }
-    const [, typed, inline] = /^(--[^=]+)=([\s\S]*)$/u.exec(word) ?? [undefined, word];
+    const [, typed = word, value] = /^(--[^=]+)=([\s\S]*)$/u.exec(word) ?? [];
     const option = OPTIONS.find((one) => `--${one}` === typed);
     if (!option) throw misused(`there is no option ${typed} here; there are --env, --header and --type`);
-    const value = inline ?? rest.shift();
     if (value === undefined) throw misused(`${typed} lacks its value`);
     if (option === "type" && value !== "http" && value !== "sse") throw misused('--type must be "http" or "sse"');
     given[option].push(value);
   }
-  return done(words);
+  const { type, ...lists } = given;
+  return { values: { ...lists, type: type.at(-1) }, words, ...defined({ after }) };
 }
 
 function isUrlLike(word: string): boolean {

@@ -47,7 +47,7 @@ export interface Refusal {
 export interface GuardOptions {
   readonly world: Pick<World, "now" | "monotonicMs" | "log">;
   readonly tokens: LiveTokens;
-  readonly audit: AuditLog;
+  readonly audit: Pick<AuditLog, "write">;
   /** Names by which the gateway is reached besides its addresses: `box.example` or `box.example:443`. */
   readonly hosts: readonly string[];
   readonly onRefused: (reason: RefusalReason) => void;

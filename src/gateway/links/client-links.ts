@@ -50,6 +50,8 @@ interface Pending {
   /** How the client is shown the session that the answer opens. */
   readonly opens?: "load" | "resume" | "new" | "attach" | "fork";
   readonly isAgain?: boolean;
+  /** The client follows the session already: goes on with that. */
+  readonly resume?: () => void;
   /** Not a request of the client. */
   readonly onAnswer?: (answer: JsonObject) => void;
 }
@@ -233,18 +235,20 @@ export class ClientLinks {
     const isNew = method === "session/new";
     const isMade = isNew || method === "session/fork";
     const id = isNew ? await access.meant(params).catch(() => undefined) : sessionOf(message);
-    const begun = id !== undefined && method !== "session/fork" ? await this.#begun(id) : undefined;
-    if (id !== undefined && begun) {
-      const as = isNew
-        ? { ...message, method: "session/load", params: { ...params, sessionId: id, cwd: begun.cwd } }
-        : undefined;
-      const opens: Pending["opens"] = isNew ? "attach" : opensOf(method);
+    if (id !== undefined && method !== "session/fork") {
       const owner = await links.nodes.ownerOf(access.account, id);
-      if (owner)
-        return owner.id === links.nodes.self.value ? HERE : { link: this.#linkTo(owner), ...defined({ as, opens }) };
-      if (opens === undefined) return HERE;
-      const other = await this.#nodeFor([begun.cwd, ...begun.additionalDirectories]);
-      return other ? { link: this.#linkTo(other), ...defined({ as, opens }) } : HERE;
+      if (owner && owner.id === links.nodes.self.value) return HERE;
+      const opens: Pending["opens"] = isNew ? "attach" : opensOf(method);
+      if (owner && !isNew) return { link: this.#linkTo(owner), ...defined({ opens }) };
+      const begun = await this.#begun(id);
+      if (begun) {
+        const load = { ...message, method: "session/load", params: { ...params, sessionId: id, cwd: begun.cwd } };
+        const as = isNew ? load : undefined;
+        if (owner) return { link: this.#linkTo(owner), ...defined({ as, opens }) };
+        if (opens === undefined) return HERE;
+        const other = await this.#nodeFor([begun.cwd, ...begun.additionalDirectories]);
+        return other ? { link: this.#linkTo(other), ...defined({ as, opens }) } : HERE;
+      }
     }
     const other = isMade && typeof params["cwd"] === "string" ? await this.#nodeFor([params["cwd"]]) : undefined;
     return other ? { link: this.#linkTo(other), opens: isNew ? "new" : "fork" } : HERE;
@@ -334,9 +338,11 @@ export class ClientLinks {
       }
       this.#sessions.set(session, { link });
     }
-    if (id !== undefined) link.pending.set(id, { request: message, isAgain, ...defined({ session, opens }) });
+    const resume = opens === undefined ? undefined : this.#sessions.get(session ?? "")?.followed?.hold();
+    if (id !== undefined) link.pending.set(id, { request: message, isAgain, ...defined({ session, opens, resume }) });
     const bytes = link.end.send({ message: as });
     if (bytes === undefined) return;
+    resume?.();
     this.#options.log.warn("links.message_too_long", { method: methodOf(message), bytes });
     if (id === undefined) return;
     link.pending.delete(id);
@@ -388,6 +394,7 @@ export class ClientLinks {
       return;
     }
     if (isJsonObject(result)) return this.#follow(session, { link, opens, request, answer: message, result });
+    pending.resume?.();
     if (this.#sessions.get(session)?.followed === undefined) this.#sessions.delete(session);
     if (this.#goesElsewhere(request, message, pending.isAgain === true)) return;
     this.#deliver(message, session, after);
@@ -409,7 +416,7 @@ export class ClientLinks {
     const { after: wanted = seq } = tenonMeta(request["params"]);
     const isWhole = opens === "load" || opens === "new" || opens === "attach";
     const after = opens === "resume" && typeof wanted === "number" ? Math.min(wanted, seq) : seq;
-    this.#sessions.get(id)?.followed?.end(); // of a client that loads it once more
+    const waiting = this.#sessions.get(id)?.followed?.replaced(); // of a client that loads it once more
     const { access, links, log, Relay, stream } = this.#options;
     const options: FollowedSessionOptions = {
       ...{ id, log, Relay },
@@ -419,7 +426,7 @@ export class ClientLinks {
         abilities: abilitiesOf(readCapabilities(this.#initialize)),
         client: access.client.client,
       },
-      open: () => links.follow(access.store, id, seq),
+      open: () => links.follow(access.store, id, { seq, after: isWhole ? 0 : after }),
       advance: (until) => links.advance(id, until),
       send: (message) => stream.send(message),
       sendShared: (update) => stream.sendShared(update),
@@ -429,7 +436,7 @@ export class ClientLinks {
     this.#sessions.set(id, { link, followed });
     const isLast = opens === "load";
     if (!isLast) this.#send(opens === "attach" ? { ...answer, result: { sessionId: id, ...result } } : answer);
-    followed.begin();
+    followed.begin(waiting);
     if (isLast) followed.deliver(answer, seq);
   }
 

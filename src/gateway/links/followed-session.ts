@@ -43,6 +43,7 @@ export class FollowedSession {
   readonly #waiting: Waiting[] = [];
   #bytes = 0;
   #isSending = false;
+  readonly #joins = new Cell(0);
   /** By call, the last record about it. */
   readonly #calls = new Map<string, number>();
 
@@ -50,7 +51,9 @@ export class FollowedSession {
     this.#options = options;
   }
 
-  begin(): void {
+  /** `waiting`: of the one before it, for the same client. */
+  begin(waiting: readonly Waiting[] = []): void {
+    for (const { message, seq } of waiting) this.deliver(message, seq);
     handled(this.#run(), this.#options.log, `follow ${this.#options.id}`);
   }
 
@@ -68,10 +71,23 @@ export class FollowedSession {
     if (!this.#isSending) handled(this.#sendWaiting(), this.#options.log, "messages of another node");
   }
 
+  /** The client joins once more; returns what to call if it could not. */
+  hold(): () => void {
+    this.#joins.set(this.#joins.value + 1);
+    return () => this.#joins.set(this.#joins.value - 1);
+  }
+
   /** No update goes out any more; what waits for one goes out now. */
   end(): void {
     this.#stop.abort(new DOMException("the client left", "AbortError"));
     this.#relayed.set(Number.POSITIVE_INFINITY);
+  }
+
+  /** No update goes out any more; what waits for one is for the next one of this client. */
+  replaced(): readonly Waiting[] {
+    const waiting = this.#waiting.splice(0);
+    this.end();
+    return waiting;
   }
 
   async #run(): Promise<void> {
@@ -84,6 +100,7 @@ export class FollowedSession {
       const relay = new Relay({
         ...shown,
         session: { id, log: used.stored.log },
+        joins: this.#joins,
         send: (update) => {
           this.#note(update.message.params);
           return sendShared(update);
@@ -111,6 +128,7 @@ export class FollowedSession {
         if (this.#relayed.value < seq) {
           this.#options.advance(seq);
           await this.#relayed.until((relayed) => relayed >= seq, NEVER);
+          if (this.#waiting[0] !== next) continue; // it is for the one after this
         }
         this.#waiting.shift();
         this.#bytes -= bytes;

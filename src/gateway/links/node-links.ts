@@ -84,10 +84,18 @@ export class NodeLinks implements AsyncDisposable {
     };
   }
 
-  /** One log for all clients of this node. `seq`: of a record that is in the store. */
-  async follow(store: SessionStore, id: string, seq: number): Promise<UsedLog> {
+  /**
+   * One log for all clients of this node. `seq`: of a record that is in the store; `after`: of the last one that the client has, so that
+   * those it lacks are read once, with the beginning of the turn, where they are few.
+   */
+  async follow(
+    store: SessionStore,
+    id: string,
+    { seq, after }: { readonly seq: number; readonly after: number },
+  ): Promise<UsedLog> {
     const ofId = this.#logs.get(id) ?? new Map<SessionStore, FollowedLog>();
-    const known = ofId.get(store) ?? { log: StoredLog.open(store, id, seq), users: 0 };
+    const from = seq - after <= GATEWAY_LIMITS.links.missedRecords ? after : seq;
+    const known = ofId.get(store) ?? { log: StoredLog.open(store, id, from), users: 0 };
     this.#logs.set(id, ofId.set(store, known));
     known.users += 1;
     this.#checkSoon();

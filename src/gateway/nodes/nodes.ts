@@ -82,7 +82,7 @@ export interface Nodes {
   /** All that are registered, also those whose lease is over. */
   list(): Promise<readonly NodeInfo[]>;
   /** The living node that owns the session; undefined: none does. */
-  ownerOf(account: string, id: string): Promise<NodeInfo | undefined>;
+  ownerOf(account: string, id: string): Promise<Pick<NodeInfo, "id" | "name"> | undefined>;
   /** Of those of these sessions that there are, the number of the last record: for those who follow sessions of other nodes. */
   lastSeqs(ids: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /** How long a lease lasts that is not renewed. */

@@ -16,7 +16,8 @@ import { GATEWAY_LIMITS } from "../limits.js";
 import { fileGatewayStore } from "../nodes/file-store.js";
 import type { GatewayStore } from "../nodes/nodes.js";
 import { type ClientStream, type ConnectionAbout, SocketStream } from "./client-stream.js";
-import { answer, HttpClients } from "./http-clients.js";
+import { answer, headersOf, refuse, WORDS } from "./http-answers.js";
+import { HttpClients } from "./http-clients.js";
 import { type ListenAt, type ListeningPlace, preparePlace } from "./listen.js";
 import { type GatewayFigures, GatewayMetrics } from "./metrics.js";
 import { cookieOf, PageRoutes } from "./page-routes.js";
@@ -365,30 +366,6 @@ function pathOf({ url = "/" }: IncomingMessage): string {
 /** Figures are counts: whoever may connect to the loopback address may see them. */
 function isNear(entrance: Entrance): boolean {
   return entrance.kind === "socket" || isLoopbackHost(entrance.host);
-}
-
-const WORDS: Readonly<Record<number, string>> = {
-  401: "Unauthorized",
-  403: "Forbidden",
-  404: "Not Found",
-  429: "Too Many Requests",
-  503: "Service Unavailable",
-};
-
-function headersOf({ status, retryAfterSeconds }: Refusal): Record<string, string> {
-  return {
-    connection: "close",
-    ...defined({
-      "www-authenticate": status === 401 ? "Bearer" : undefined,
-      "retry-after": retryAfterSeconds?.toString(),
-    }),
-  };
-}
-
-/** No detail: whoever has no token learns nothing of why. */
-function refuse(response: ServerResponse, refusal: Refusal): void {
-  response.writeHead(refusal.status, { "content-type": "text/plain", ...headersOf(refusal) });
-  response.end(`${WORDS[refusal.status] ?? "Refused"}\n`);
 }
 
 function refuseUpgrade(socket: Duplex, refusal: Refusal): void {

@@ -11,6 +11,7 @@ import { addressOf } from "../access/guard.js";
 import type { Principal } from "../access/principal.js";
 import { GATEWAY_LIMITS } from "../limits.js";
 import type { ClientStream, ConnectionAbout } from "./client-stream.js";
+import { answer, answerJson, readBody } from "./http-answers.js";
 import type { ConnectionRequests } from "./requests.js";
 
 const CONNECTION_ID = "acp-connection-id";
@@ -240,24 +241,6 @@ function isSame(one: Principal | undefined, other: Principal): boolean {
   return one !== undefined && one.tokenId === other.tokenId && one.account === other.account;
 }
 
-/** Undefined when it is longer than allowed; what there is of it when the client is gone, which nobody answers any more. */
-export async function readBody(request: IncomingMessage, maxBytes: number): Promise<string | undefined> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  try {
-    // Ending the loop must not end the connection: the answer still has to go out.
-    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-      if (!(chunk instanceof Uint8Array)) continue;
-      bytes += chunk.length;
-      if (bytes > maxBytes) return undefined;
-      chunks.push(chunk);
-    }
-  } catch {
-    return "";
-  }
-  return Buffer.concat(chunks).toString("utf8");
-}
-
 /** What the SDK reads; the token is not among it. */
 function plainHeaders({ headers }: IncomingMessage): Record<string, string> {
   const names = ["accept", "content-type", CONNECTION_ID, "acp-session-id"];
@@ -289,24 +272,3 @@ async function writeResponse(response: ServerResponse, result: Response): Promis
 }
 
 const STATUSES = { malformed: 400, denied: 403, limited: 429 } as const;
-
-export function answer(
-  response: ServerResponse,
-  status: number,
-  text: string,
-  headers: Readonly<Record<string, string>> = {},
-): void {
-  const usual = { "content-type": "text/plain", "cache-control": "no-store", connection: "close" };
-  response.writeHead(status, { ...usual, ...headers });
-  response.end(`${text}\n`);
-}
-
-/** `after`: the seconds until the client may come again. */
-function answerJson(
-  response: ServerResponse,
-  status: number,
-  { value, after }: { readonly value: object; readonly after: string | undefined },
-): void {
-  response.writeHead(status, { "content-type": "application/json", ...defined({ "retry-after": after }) });
-  response.end(JSON.stringify(value));
-}

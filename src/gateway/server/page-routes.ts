@@ -12,7 +12,7 @@ import type { Principal } from "../access/principal.js";
 import { isTokenName, type LiveTokens, type NewDevice } from "../access/tokens.js";
 import { GATEWAY_LIMITS } from "../limits.js";
 import type { ListedToken, PageUser } from "../protocol.js";
-import { readBody } from "./http-clients.js";
+import { readBody } from "./http-answers.js";
 import { type PageFile, readPageFiles } from "./page-files.js";
 import type { RequestBudgets } from "./requests.js";
 

@@ -178,7 +178,6 @@ export class ClientAccess implements SessionAccess {
 
   async load(request: StoredRequest, { meta, isReplayed }: LoadOptions): Promise<OpenedSession> {
     const { sessions } = this.#options;
-    await this.#mustExist(request.id);
     const known = sessions.find(this.account, request.id);
     const given = known ? allowedServers(request, this.#client) : await this.#asBegun(request);
     const { systemPrompt, ...rest } = given;

@@ -20,9 +20,14 @@ interface EndingOptions {
   readonly nodes: Nodes | undefined;
   /** Its open turn is for the next owner. */
   readonly mayGoOn: boolean;
+  /** For calls that were sent. */
+  readonly callsMs: number;
 }
 
-export async function endSession(open: EndingSession, { world, nodes, mayGoOn }: EndingOptions): Promise<void> {
+export async function endSession(
+  open: EndingSession,
+  { world, nodes, mayGoOn, callsMs }: EndingOptions,
+): Promise<void> {
   const { id, account, session, members } = open;
   const { epoch, lost } = session.owned;
   const reconnect = (reason?: string) => {
@@ -34,10 +39,24 @@ export async function endSession(open: EndingSession, { world, nodes, mayGoOn }:
   }
   if (!mayGoOn) return await session.close();
   if (!nodes) return await session.drain(0);
-  await session.drain(GATEWAY_LIMITS.sessions.drainCallsMs, () => {
+  await session.drain(callsMs, () => {
     world.log.info("session.handed_over", { session: id, account, epoch });
     reconnect();
   });
+}
+
+/**
+ * How long the calls of each are waited for when this node drains: other nodes open only so many in a moment. Where more sessions run, they
+ * are released one group after the other, the last of them in time.
+ */
+export function drainOrder<T extends { readonly session: Pick<Session, "state"> }>(
+  open: readonly T[],
+): ReadonlyMap<T, number> {
+  const { drainCallsMs } = GATEWAY_LIMITS.sessions;
+  const { handedOverAtOnce: atOnce } = GATEWAY_LIMITS.nodes;
+  const running = open.filter(({ session }) => session.state === "running");
+  const groups = Math.ceil(running.length / atOnce);
+  return new Map(running.map((one, index) => [one, (drainCallsMs * (Math.floor(index / atOnce) + 1)) / groups]));
 }
 
 /** Waits for its turn, but not for people: that may take hours, and the question is asked again by the next gateway. */

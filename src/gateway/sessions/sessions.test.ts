@@ -7,6 +7,7 @@ import type { GivenServers } from "../../session/index.js";
 import { GATEWAY_LIMITS } from "../limits.js";
 import { BroughtServers } from "./brought-servers.js";
 import type { ClientAccess } from "./client-access.js";
+import { drainOrder } from "./ending.js";
 import { sessionEnvironment } from "./runtimes.js";
 
 test("a session without clients and work rests after ten minutes, and is opened again for the next client", async () => {
@@ -502,4 +503,17 @@ test("who may only look searches tools by words alone: nobody is asked, and noth
   await reader.peek(session.id)?.tools.search({ query: "words", isTrial: true });
   await session.tools.search({ query: "words" });
   expect(asked).toEqual([{ query: "words", isTrial: true, isFree: true }, { query: "words" }]);
+});
+
+test("a drain gives calls their time; where more sessions run than others open at once, one group after the other", () => {
+  const running = (count: number) =>
+    Array.from({ length: count }, (_, id) => ({ id, session: { state: "running" as const } }));
+  const idle = { id: -1, session: { state: "idle" as const } };
+  expect([...drainOrder([idle, ...running(32)]).values()]).toEqual(Array.from({ length: 32 }, () => 2_000));
+  const many = running(150);
+  const order = [...drainOrder(many)];
+  expect(order.map(([one]) => one)).toEqual(many);
+  const counts = new Map<number, number>();
+  for (const [, callsMs] of order) counts.set(callsMs, (counts.get(callsMs) ?? 0) + 1);
+  expect([...counts]).toEqual([400, 800, 1_200, 1_600, 2_000].map((ms) => [ms, ms === 2_000 ? 22 : 32]));
 });

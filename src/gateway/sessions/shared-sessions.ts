@@ -20,7 +20,7 @@ import { accountFolder } from "../nodes/file-store.js";
 import type { GatewayStore, LeftSession } from "../nodes/nodes.js";
 import type { WireSessionState } from "../protocol.js";
 import { BroughtServers } from "./brought-servers.js";
-import { announceDrain, drainWithin, endSession, unanswered } from "./ending.js";
+import { announceDrain, drainOrder, drainWithin, endSession, unanswered } from "./ending.js";
 import { Labels } from "./labels.js";
 import { begunWith, LeftTurns, lacksEnvironment } from "./left-turns.js";
 import { type OpenRuntime, type RuntimePlace, Runtimes, type UsedRuntime } from "./runtimes.js";
@@ -294,13 +294,18 @@ export class SharedSessions implements AsyncDisposable {
   }
 
   async #load(account: Account, request: StoredRequest, opener: OpenFor): Promise<OpenSession> {
-    const load: MakeSession = async (host, about) => (await host.loadSession({ ...request, ...about })).session;
+    let title: string | undefined;
+    const load: MakeSession = async (host, about) => {
+      const loaded = await host.loadSession({ ...request, ...about });
+      title = loaded.title;
+      return loaded.session;
+    };
     const made = this.#open(account, { request, opener, createdBy: undefined }, load);
     const open = await made.catch((error: unknown) => {
       throw openElsewhere(error);
     });
-    const place = await account.store.place(open.id).catch(() => undefined);
-    Object.assign(open, defined({ title: place?.title }));
+    title ??= (await account.store.place(open.id).catch(() => undefined))?.title;
+    Object.assign(open, defined({ title }));
     this.#left.goOn(open);
     return open;
   }
@@ -424,9 +429,10 @@ export class SharedSessions implements AsyncDisposable {
       if (open.length === 0 && (opening.length === 0 || patience.signal.aborted)) return;
       // Those that are being opened find that they may not go on.
       const opened = Promise.race([Promise.allSettled(opening), late]);
+      const callsMs = drainOrder(open);
       const drained = open.map(async (one) => {
         if (!nodes) await drainWithin(one.session, deadline.signal);
-        await this.#close(one);
+        await this.#close(one, callsMs.get(one));
       });
       await Promise.all([opened, ...drained]);
     }
@@ -540,12 +546,12 @@ export class SharedSessions implements AsyncDisposable {
     this.#checkIdle();
   }
 
-  #close(open: OpenSession): Promise<void> {
-    open.closing ??= this.#closeNow(open);
+  #close(open: OpenSession, callsMs: number = GATEWAY_LIMITS.sessions.drainCallsMs): Promise<void> {
+    open.closing ??= this.#closeNow(open, callsMs);
     return open.closing;
   }
 
-  async #closeNow(open: OpenSession): Promise<void> {
+  async #closeNow(open: OpenSession, callsMs: number): Promise<void> {
     open.rest?.clear();
     const isLeft = open.session.unfinished !== undefined;
     if (isLeft && !this.#options.store.nodes) this.#left.hold(open.account, open.id); // else the store knows
@@ -554,6 +560,7 @@ export class SharedSessions implements AsyncDisposable {
         world: this.world,
         nodes: this.#options.store.nodes,
         mayGoOn: this.#isDraining || isLeft,
+        callsMs,
       });
     } finally {
       this.#past = added(this.#past, progressOf(open));

@@ -45,7 +45,12 @@ export interface Grant {
   readonly audience?: string;
 }
 
-/** Stores grants across processes. A grant is locked while it is changed, also against other processes. */
+/**
+ * Stores grants across processes. A grant is locked while it is changed, also against other processes.
+ *
+ * @example
+ * const runtime = await createRuntime({ model, grants: myGrantStore });
+ */
 export interface GrantStore {
   read(key: GrantKey): Promise<Grant | undefined>;
   /** The keys of all grants for a resource and an account, the newest first: normally none or one. */

@@ -153,8 +153,15 @@ export class HeldCalls {
   readonly #world: Pick<World, "after" | "randomBytes">;
   readonly #held = new Map<string, { readonly call: ProvidedCall; readonly timer: Timer }>();
 
-  constructor(world: Pick<World, "after" | "randomBytes">) {
+  readonly #asksAgain: boolean;
+
+  /** `asksAgain`: answers that are wrong are asked for again, in place of an error. */
+  constructor(
+    world: Pick<World, "after" | "randomBytes">,
+    { asksAgain = false }: { readonly asksAgain?: boolean } = {},
+  ) {
     this.#world = world;
+    this.#asksAgain = asksAgain;
   }
 
   get count(): number {
@@ -176,6 +183,10 @@ export class HeldCalls {
       call.cancel(`nobody answered within ${heldMs / 60_000} minutes`);
     });
     this.#held.set(requestState, { call, timer });
+    return this.#input(call, requestState);
+  }
+
+  #input(call: ProvidedCall, requestState: string): ProvidedAnswer {
     const inputRequests = call.questions();
     return {
       kind: "result",
@@ -192,6 +203,7 @@ export class HeldCalls {
       return refusal(INVALID_PARAMS, `${words}. Make the call again, if that is safe.`);
     }
     const problem = held.call.take(inputResponses);
+    if (problem !== undefined && this.#asksAgain) return this.#input(held.call, requestState);
     if (problem !== undefined) return refusal(INVALID_PARAMS, `${problem}. The call still waits for its answers.`);
     this.#forget(requestState);
     return held.call;

@@ -5,18 +5,18 @@ import type { EndGrace } from "../../base/io/process.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
-import type { ContentBlock } from "../../base/text/content.js";
 import type { ServerConnection } from "../connection/connection.js";
 import type { ConnectionOptions } from "../connection/options.js";
 import { PROVIDE_LIMITS } from "../limits.js";
 import { type CallOutcome, type CallProgress, readContent, readContents } from "../protocol/call.js";
 import { FOREVER_MS, type Link } from "../protocol/link.js";
-import { type ElicitAnswer, type Peer, PeerAnswers, type Root } from "../protocol/peer.js";
+import { type Peer, PeerAnswers, type Root } from "../protocol/peer.js";
 import type { RpcOutcome } from "../rpc/rpc.js";
 import { RpcRefusal } from "../rpc/rpc.js";
 import { META, MODERN_VERSION, RELEASE } from "../versions.js";
 import { type HeldCalls, INVALID_PARAMS, type ProvidedAnswer, ProvidedCall, refusal } from "./held-calls.js";
 import { Subscriptions } from "./subscriptions.js";
+import { isErrorBody, toElicitAnswer, toResource, toWire } from "./wire-content.js";
 
 export interface ProviderOptions {
   readonly world: World;
@@ -350,48 +350,4 @@ function callAnswer(outcome: CallOutcome): ProvidedAnswer {
     default:
       return unreachable(outcome);
   }
-}
-
-/** Of the server itself: passed on as it came. */
-function isErrorBody(cause: unknown): cause is { readonly code: number; readonly message: string } {
-  if (cause instanceof Error || typeof cause !== "object" || cause === null) return false;
-  return "code" in cause && typeof cause.code === "number" && "message" in cause && typeof cause.message === "string";
-}
-
-function toWire(block: ContentBlock): JsonObject {
-  switch (block.type) {
-    case "text":
-    case "image":
-    case "audio":
-    case "resource_link":
-      return { ...block };
-    case "resource": {
-      const { type, ...resource } = block;
-      return { type, resource };
-    }
-    case "spilled":
-      return { type: "text", text: leftOut(block.bytes, block.preview) };
-    case "unknown":
-      return isJsonObject(block.raw) ? block.raw : { type: "text", text: JSON.stringify(block.raw) };
-  }
-}
-
-function toResource(block: ContentBlock): JsonObject {
-  if (block.type === "resource") {
-    const { type: _, ...resource } = block;
-    return resource;
-  }
-  if (block.type === "spilled") return { uri: block.uri ?? "", text: leftOut(block.bytes, block.preview) };
-  return toWire(block);
-}
-
-function leftOut(bytes: number, preview: string): string {
-  const words = `[${bytes} bytes were left out: a server of the client cannot send so much to a gateway at once]`;
-  return preview === "" ? words : `${preview}\n${words}`;
-}
-
-/** Its form was checked when it came. */
-function toElicitAnswer({ action, content }: JsonObject): ElicitAnswer {
-  if (action === "accept") return { action, ...defined({ content: isJsonObject(content) ? content : undefined }) };
-  return { action: action === "decline" ? "decline" : "cancel" };
 }

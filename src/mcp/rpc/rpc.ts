@@ -1,5 +1,6 @@
 // Requests over a transport: each ends exactly once, by its response, error, deadline or cancellation, or the transport's end.
 
+import type { Bag } from "../../base/async/bag.js";
 import { abortListeners, contained, handled } from "../../base/async/scope.js";
 import type { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
@@ -67,9 +68,14 @@ interface Pending {
   readonly options: RequestOptions;
   readonly startedMs: number;
   /** Of the signal, and ours among them. */
-  readonly listeners: Set<() => void>;
+  readonly listeners: Bag<() => void>;
   readonly onAbort: () => void;
   timer: Timer;
+}
+
+/** Emptied when the request is over: tables the Map left behind hold nothing of it then, see `Bag`. */
+interface Slot {
+  pending: Pending | undefined;
 }
 
 export class Rpc implements TransportListener {
@@ -77,7 +83,7 @@ export class Rpc implements TransportListener {
   readonly #transport: Transport;
   readonly #world: World;
   readonly #handler: RpcHandler;
-  readonly #pending = new Map<RpcId, Pending>();
+  readonly #pending = new Map<RpcId, Slot>();
   readonly #serving = new Map<RpcId, AbortController>();
   /** Of requests that were answered with a task: their token holds as long as the task. */
   readonly #lasting = new Map<RpcId, (note: ProgressNote) => void>();
@@ -107,7 +113,8 @@ export class Rpc implements TransportListener {
       const onAbort = () => this.#giveUp(id, { kind: "cancelled" }, "cancelled by the client");
       const listeners = abortListeners(options.signal).add(onAbort);
       const timer = this.#startTimer(id, options.timeoutMs);
-      this.#pending.set(id, { resolve, options, startedMs: this.#world.monotonicMs(), listeners, onAbort, timer });
+      const pending = { resolve, options, startedMs: this.#world.monotonicMs(), listeners, onAbort, timer };
+      this.#pending.set(id, { pending });
       const sent = options.onProgress ? withProgressToken(params, id) : params;
       options.onSent?.(id);
       this.#transport.send({ jsonrpc: "2.0", id, method, params: sent }, options.hint);
@@ -152,7 +159,7 @@ export class Rpc implements TransportListener {
   }
 
   onPeek(id: RpcId, ends: MessageEnds): void {
-    this.#pending.get(id)?.options.onPeek?.(ends);
+    this.#pending.get(id)?.pending?.options.onPeek?.(ends);
   }
 
   onRequestLost(id: RpcId, loss: RequestLoss): void {
@@ -171,9 +178,11 @@ export class Rpc implements TransportListener {
   }
 
   #settle(id: RpcId, outcome: RpcOutcome): boolean {
-    const pending = this.#pending.get(id);
+    const slot = this.#pending.get(id);
+    const pending = slot?.pending;
     if (!pending) return false;
     this.#pending.delete(id);
+    slot.pending = undefined;
     pending.timer.clear();
     pending.listeners.delete(pending.onAbort);
     pending.resolve(outcome);
@@ -186,7 +195,7 @@ export class Rpc implements TransportListener {
 
   #startTimer(id: RpcId, delayMs: number): Timer {
     return this.#world.after(delayMs, () => {
-      const pending = this.#pending.get(id);
+      const pending = this.#pending.get(id)?.pending;
       if (!pending) return;
       const afterMs = Math.round(this.#world.monotonicMs() - pending.startedMs);
       const { timeoutMs, maxTotalMs = timeoutMs } = pending.options;
@@ -210,7 +219,7 @@ export class Rpc implements TransportListener {
   #progress(params: JsonObject): void {
     const { progressToken, progress, total, message } = params;
     const id = typeof progressToken === "number" || typeof progressToken === "string" ? progressToken : undefined;
-    const pending = id === undefined ? undefined : this.#pending.get(id);
+    const pending = id === undefined ? undefined : this.#pending.get(id)?.pending;
     const note = {
       progress: typeof progress === "number" ? progress : 0,
       ...defined({

@@ -15,6 +15,7 @@ import {
   type Rules,
 } from "./rules.js";
 import { ANY, Fuel, mayBe, OutOfFuel, optionsWords, type Shape, saying, shapeWords, wordsAlone } from "./shape.js";
+import { adaptedOptions } from "./tool-options.js";
 import { type Written, writeSchema } from "./write.js";
 
 /** Definitions do not change, so each is compiled once per form. */
@@ -229,6 +230,8 @@ export interface CompiledTools {
    * in strict form. For running the call; the transcript keeps what the model wrote. Invalid JSON passes through.
    */
   restore(call: ModelToolCall): ModelToolCall;
+  /** The same for arguments that have been read already. */
+  restoreArguments(name: string, args: JsonObject): JsonObject;
 }
 
 type Form = Extract<CompiledSchema, { ok: true }>;
@@ -243,7 +246,9 @@ export function compileTools(tools: readonly ModelTool[], model: Pick<Model, "id
   const offered: ModelTool[] = [];
   const refused: { name: string; reason: string }[] = [];
   const restores = new Map<string, NonNullable<Form["restore"]>>();
-  for (const tool of tools) {
+  for (const given of tools) {
+    const { providerOptions } = given;
+    const tool = providerOptions ? { ...given, providerOptions: adaptedOptions(providerOptions) } : given;
     const form = admit(compileSchema(tool.inputSchema, dialect, { strict: wantsStrict(tool, dialect) }), tool);
     if (!form.ok) {
       refused.push({ name: tool.name, reason: form.reason });
@@ -252,11 +257,22 @@ export function compileTools(tools: readonly ModelTool[], model: Pick<Model, "id
     offered.push(asOffered(tool, form, dialect));
     if (form.restore !== undefined) restores.set(tool.name, form.restore);
   }
-  return { tools: offered, refused, restore: (call) => restored(call, restores.get(call.name)) };
+  return {
+    tools: offered,
+    refused,
+    restore: (call) => restored(call, restores.get(call.name)),
+    restoreArguments(name, args) {
+      const own = restores.get(name)?.(args);
+      return isJsonObject(own) ? own : args;
+    },
+  };
 }
 
 function wantsStrict(tool: ModelTool, dialect: DialectName): boolean | "required" {
-  const asked = tool.providerOptions?.[OPTION_KEYS[dialect]]?.["strict"];
+  const options = tool.providerOptions?.[OPTION_KEYS[dialect]];
+  // Inside `function`, as OpenAI's Chat API has it.
+  const inside = isJsonObject(options?.["function"]) ? options["function"]["strict"] : undefined;
+  const asked = options?.["strict"] ?? inside;
   if (asked === "required" || typeof asked === "boolean") return asked;
   return tool.strict ?? false;
 }

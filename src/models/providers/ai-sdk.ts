@@ -35,6 +35,12 @@ type CallOptions = Parameters<StreamingLanguageModel["doStream"]>[0];
 
 type OptionValue = null | string | number | boolean | OptionValue[] | { [key: string]: OptionValue | undefined };
 
+/**
+ * How a model of the AI SDK is used.
+ *
+ * @example
+ * aiSdkModel("mistral/large", mistral("mistral-large-latest"), { dialect: "openai-compatible" });
+ */
 export interface AiSdkOptions {
   /** Sent with every request, under the provider's name. */
   readonly providerOptions?: Record<string, { [key: string]: OptionValue | undefined }>;
@@ -62,6 +68,12 @@ export function isCommonImage(mediaType: string): boolean {
 /** OpenAI takes no longer one. */
 const CACHE_KEY_MAX_CHARS = 64;
 
+/**
+ * A model of the AI SDK as one of Tenon's.
+ *
+ * @example
+ * const model = aiSdkModel("mistral/large", mistral("mistral-large-latest"));
+ */
 export function aiSdkModel(id: string, languageModel: AiSdkLanguageModel, options: AiSdkOptions = {}): Model {
   if (!isStreaming(languageModel))
     throw new TypeError(`${id} is no language model of the AI SDK: it has no doStream()`);

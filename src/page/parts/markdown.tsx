@@ -1,39 +1,8 @@
 // Markdown as nodes. The parser gives tokens only; nothing of a text is ever read as HTML, and only plain links are links.
 import { Lexer, type Token } from "marked";
 import type { ComponentChildren, VNode } from "preact";
+import { decoded, isLexable, MARKDOWN_DEPTH, safeAddress } from "../../base/text/markdown-safety.js";
 import { markHidden } from "../../base/text/marking.js";
-import { isUrl } from "../../base/text/url.js";
-import { entryOf } from "../wire/json.js";
-
-/** Longer texts are shown as they are: parsing takes time with their length. */
-const MAX_CHARS = 200_000;
-const MAX_DEPTH = 24;
-/** The parser's time grows with the square of the marks in a paragraph: a thousand of `*a ` take it 150 ms, 10,000 take 20 s. */
-const MAX_MARKS_SQUARED = 1_500_000;
-
-const SCHEMES = new Set(["http:", "https:", "mailto:"]);
-
-/** The address as the browser reads it; undefined for `javascript:`, `data:` and all others that are no plain address. */
-export function safeAddress(text: string): URL | undefined {
-  if (!isUrl(text)) return undefined;
-  const url = new URL(text);
-  return SCHEMES.has(url.protocol) ? url : undefined;
-}
-
-const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0" };
-
-/** The parser decodes entities by number, this the others. One that stood for a hidden character is marked. */
-export function decoded(text: string): string {
-  if (!text.includes("&")) return markHidden(text);
-  const plain = text.replaceAll(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,6}));/giu, (whole, decimal, hex, name) => {
-    const code = decimal === undefined ? Number.parseInt(String(hex ?? ""), 16) : Number(decimal);
-    if (name !== undefined) return entryOf(ENTITIES, String(name)) ?? String(whole);
-    return code > 0 && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff)
-      ? String.fromCodePoint(code)
-      : String(whole);
-  });
-  return markHidden(plain);
-}
 
 export function Markdown({ text }: { readonly text: string }) {
   return <div class="markdown">{markdownNodes(text)}</div>;
@@ -41,7 +10,7 @@ export function Markdown({ text }: { readonly text: string }) {
 
 export function markdownNodes(text: string): ComponentChildren {
   const plain = <p class="plain">{text}</p>;
-  if (text.length > MAX_CHARS || isSlow(text)) return plain;
+  if (!isLexable(text)) return plain;
   try {
     return blocks(Lexer.lex(text, { gfm: true }), 0);
   } catch {
@@ -49,22 +18,12 @@ export function markdownNodes(text: string): ComponentChildren {
   }
 }
 
-/** Whether the parser would take so long that the page stands still, as texts made for that do. Items of lists are parsed each by itself. */
-export function isSlow(text: string): boolean {
-  let cost = 0;
-  for (const paragraph of text.split(/\n[ \t]*\n|\n(?= {0,3}[-+] \S)/u)) {
-    const marks = paragraph.match(/[*_~[\]`<!|&\\]/gu)?.length ?? 0;
-    cost += marks * marks;
-  }
-  return cost > MAX_MARKS_SQUARED;
-}
-
 function blocks(tokens: readonly Token[], depth: number): VNode[] {
   return tokens.flatMap((token) => block(token, depth) ?? []);
 }
 
 function block(token: Token, depth: number): VNode | undefined {
-  if (depth > MAX_DEPTH) return <p class="plain">{token.raw}</p>;
+  if (depth > MARKDOWN_DEPTH) return <p class="plain">{token.raw}</p>;
   switch (token.type) {
     case "space":
     case "def":
@@ -152,7 +111,7 @@ function inline(tokens: readonly Token[], depth: number, only?: Token): Componen
 }
 
 function span(token: Token, depth: number): ComponentChildren {
-  if (depth > MAX_DEPTH) return token.raw;
+  if (depth > MARKDOWN_DEPTH) return token.raw;
   const inner = () => inline(tokensOf(token), depth + 1, token);
   switch (token.type) {
     case "strong":

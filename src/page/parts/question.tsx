@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
+import { safeAddress } from "../../base/text/markdown-safety.js";
 import type { App, OpenQuestion } from "../model/app.js";
 import { diffPart, partOf } from "../model/parts.js";
 import {
@@ -19,7 +20,6 @@ import {
 } from "../wire/json.js";
 import { Ago, Folder, Json, PartView } from "./basics.js";
 import { SchemaForm } from "./form.js";
-import { safeAddress } from "./markdown.js";
 
 interface Answer {
   readonly answer: JsonValue;

@@ -1,10 +1,10 @@
 // The MCP servers of a session: how each is, what it said last, and what can be done about it.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { safeAddress } from "../../base/text/markdown-safety.js";
 import type { App } from "../model/app.js";
 import type { OpenSession } from "../model/session.js";
 import { Badge, duration, Empty, useLoaded } from "../parts/basics.js";
-import { safeAddress } from "../parts/markdown.js";
 import { type JsonObject, numberAt, objectAt, objectsAt, textAt, textsAt } from "../wire/json.js";
 import { NotLive } from "./tools.js";
 

@@ -185,7 +185,13 @@ export class SessionClients {
     const able = asked.filter((ports) => ports.elicit !== undefined);
     const modes = MODES.filter((mode) => able.some(({ elicitModes = MODES }) => elicitModes.includes(mode)));
     const elicitModes = able.length > 0 ? modes : undefined;
-    return { ...this.#questionPorts(can), ...defined({ elicitModes }), ...this.#placePorts(starter) };
+    const forwardSampling = asked.find((ports) => ports.forwardSampling)?.forwardSampling;
+    return {
+      ...defined({ forwardSampling }),
+      ...this.#questionPorts(can),
+      ...defined({ elicitModes }),
+      ...this.#placePorts(starter),
+    };
   }
 
   #questionPorts(can: (name: keyof SessionPorts) => boolean): SessionPorts {

@@ -44,10 +44,14 @@ export const PERMISSION: Kind<PermissionQuestion, PermissionAnswer> = {
   put: (ports, question, asked, signal) => ports.ask(question, signal, asked),
   read: ({ choices }, given) => {
     if (given === "cancelled") return given;
+    if (isJsonObject(given) && given["answer"] === "no") {
+      const { words } = given;
+      return { answer: "no", ...defined({ words: typeof words === "string" ? words : undefined }) };
+    }
     return choices.find(({ answer }) => answer === given)?.answer ?? "no";
   },
   isDismissal: (answer) => answer === "cancelled",
-  recorded: (answer) => answer,
+  recorded: (answer) => (typeof answer === "string" ? answer : answer.answer),
   summary: (question) => {
     const { tool, arguments: _, presentation: __, trustsHints: ___, toolCallId: ____, ...asked } = question;
     return plain({ tool: tool.id, label: tool.label, definitionHash: tool.definitionHash, ...asked });

@@ -60,6 +60,8 @@ export interface TurnsOptions {
   readonly isTitled: boolean;
   /** How many prompts may wait while a turn runs. */
   readonly maxQueued: number;
+  /** No prompt is a slash command. */
+  readonly isPlain?: boolean;
   /** Of the model that the session uses now. */
   readonly model: () => string;
   /** The session runs in the environment of a client. */
@@ -350,7 +352,7 @@ export class SessionTurns {
     const { journal, events, restored } = this.#options;
     journal.assertWritten(); // records that an earlier turn left unwritten come first
     this.#count = number;
-    const invocation = commandOf(plainText(content));
+    const invocation = this.#options.isPlain ? undefined : commandOf(plainText(content));
     const isNaming = !invocation && !this.#isNamed;
     this.#isNamed ||= isNaming;
     const title = { kind: "title", title: invocation ? ONLY_COMMANDS : titleOf(content) } as const;

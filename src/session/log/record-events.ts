@@ -119,6 +119,11 @@ export class RecordEvents {
   }
 }
 
+/** The kinds of records that records after them are shown by: the others change nothing here. */
+export const SHOWN_BY: readonly JournalEntry["kind"][] = [
+  ...(["title", "prompt", "announced", "call", "look", "end", "error"] as const),
+];
+
 type CallRecord = "announced" | "dropped" | "call" | "look" | "intent" | "outcome";
 
 /** What a call said of itself while it ran is not recorded, but for its looks. */

@@ -32,6 +32,8 @@ export interface SessionLogOptions {
   readonly turnStart?: (upTo: number) => Promise<number>;
   /** Records of a turn that is open, from its prompt on. */
   readonly openRecords?: readonly JournalEntry[];
+  /** Records are kept from the beginning on, not only once somebody follows. */
+  readonly isFollowed?: boolean;
 }
 
 /** One of its methods per step of a record: `add` when it is numbered, `wake` when it is durable. */
@@ -46,7 +48,7 @@ export class SessionLog {
   readonly #items: { readonly item: LogItem; readonly bytes: number }[] = [];
   #first = 0;
   #bytes = 0;
-  #isFollowed = false;
+  #isFollowed: boolean;
   /** Every record with a higher number is among the items. */
   #after: number;
   /** Of the last record, durable or not. */
@@ -54,12 +56,13 @@ export class SessionLog {
   #isClosed = false;
 
   constructor(options: SessionLogOptions) {
-    const { owned, turnStarts = [], openRecords = [] } = options;
+    const { owned, turnStarts = [], openRecords = [], isFollowed = false } = options;
     this.#options = options;
     this.#turnStarts = [...turnStarts];
     this.#seq = owned.lastSeq;
     this.#after = owned.lastSeq;
     for (const entry of openRecords) this.#records.of(entry);
+    this.#isFollowed = isFollowed;
   }
 
   /** Of the last record that is durable. */

@@ -1,12 +1,13 @@
 // The log of a session that another process writes: fed from the store, for any number of followers here.
-import { TenonError } from "../../base/errors.js";
 import type { JournalEntry } from "../journal/entry.js";
+import type { StoredRecord } from "../journal/read-journal.js";
 import { SESSION_LIMITS } from "../limits.js";
 import type { SessionStore } from "../store/session-store.js";
+import { SHOWN_BY } from "./record-events.js";
 import { isShown, SessionLog } from "./session-log.js";
 import { StoredBlobs } from "./stored-blobs.js";
 
-type Store = Pick<SessionStore, "read" | "turnStart">;
+type Store = Pick<SessionStore, "read" | "readTurn" | "turnStart">;
 
 export class StoredLog {
   readonly log: SessionLog;
@@ -28,23 +29,27 @@ export class StoredLog {
     this.#blobs = new StoredBlobs((from, limit) => store.read(owned.id, from, limit));
     this.log = new SessionLog({
       ...{ store, owned, openRecords: openTurn.records, turnStarts: openTurn.start > 0 ? [openTurn.start] : [] },
-      events: { onMoment: undefined },
+      ...{ events: { onMoment: undefined }, isFollowed: true },
       turnStart: (upTo) => store.turnStart(owned.id, upTo),
     });
   }
 
-  /** `seq`: of a record that is durable. Those up to it are read when a follower needs them. */
+  /** `seq`: of a record that is durable. Those after it are kept in memory, those up to it are read when a follower needs them. */
   static async open(store: Store, id: string, seq: number): Promise<StoredLog> {
-    const start = await store.turnStart(id, seq);
     const records: JournalEntry[] = [];
-    for (let at = Math.max(start, 1) - 1; at < seq; ) {
-      const found = await store.read(id, at, SESSION_LIMITS.log.readRecords);
-      const last = found.at(-1);
-      if (!last) throw new TenonError("store.unavailable", `record ${at + 1} of session "${id}" cannot be read`);
+    let found = await store.readTurn(id, seq, SESSION_LIMITS.log.readRecords);
+    const [first] = found;
+    for (;;) {
       for (const record of found) if (record.seq <= seq && isShown(record) && isNeeded(record)) records.push(record);
-      at = last.seq;
+      const last = found.at(-1)?.seq ?? seq;
+      if (last >= seq || !isPart(found, JSON.stringify(found).length)) break;
+      found = await store.read(id, last, SESSION_LIMITS.log.readRecords);
     }
-    return new StoredLog(store, { id, lastSeq: seq }, { start, records });
+    const start = first?.kind === "prompt" && first.seq <= seq ? first.seq : 0;
+    const log = new StoredLog(store, { id, lastSeq: seq }, { start, records });
+    const later = found.filter((record) => record.seq > seq);
+    if (later.length > 0) await log.#add(later);
+    return log;
   }
 
   /** Followers get every record that is in the store by now. Rejects when it cannot be read. */
@@ -66,23 +71,33 @@ export class StoredLog {
     while (this.#isBehind && !this.#isClosed) {
       this.#isBehind = false;
       const found = await this.#store.read(this.#owned.id, this.#owned.lastSeq, SESSION_LIMITS.log.readRecords);
-      let total = 0;
-      for (const record of found) {
-        const { seq } = record;
-        const { length } = JSON.stringify(record);
-        if (isShown(record)) this.log.add(await this.#blobs.whole(record), seq, length);
-        else this.log.skip(seq);
-        this.#owned.lastSeq = seq;
-        total += length;
-      }
-      const { readRecords, readBytes } = SESSION_LIMITS.log;
-      if (found.length >= readRecords || total > readBytes / 2) this.#isBehind = true; // one read gives no more
+      const length = await this.#add(found);
+      if (isPart(found, length)) this.#isBehind = true;
       if (found.length > 0) this.log.wake();
     }
   }
+
+  /** Their length. */
+  async #add(found: readonly StoredRecord[]): Promise<number> {
+    let total = 0;
+    for (const record of found) {
+      const { seq } = record;
+      const { length } = JSON.stringify(record);
+      if (isShown(record)) this.log.add(await this.#blobs.whole(record), seq, length);
+      else this.log.skip(seq);
+      this.#owned.lastSeq = seq;
+      total += length;
+    }
+    return total;
+  }
 }
 
-/** What records after it are shown by may depend on it. */
+/** There may be more: one read gives so much. */
+function isPart(found: readonly StoredRecord[], length: number): boolean {
+  const { readRecords, readBytes } = SESSION_LIMITS.log;
+  return found.length >= readRecords || length > readBytes / 2;
+}
+
 function isNeeded({ kind }: JournalEntry): boolean {
-  return kind !== "text" && kind !== "thought";
+  return SHOWN_BY.includes(kind);
 }

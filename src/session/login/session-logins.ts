@@ -25,6 +25,8 @@ export interface SessionLoginsOptions {
   /** The client that is attached now. */
   ports(): SessionPorts | undefined;
   readonly onNotice: Notify;
+  /** How a person tries again, for a client without `/mcp login`: a sentence. */
+  tryAgain?(server: string): string;
 }
 
 /** How `/mcp login` reaches the person. */
@@ -106,8 +108,8 @@ export class SessionLogins implements AsyncDisposable {
       const outcome = await orAborted(this.#begin(target), patience.signal).catch(() => undefined);
       isAny ||= outcome?.ok === true;
       if (outcome?.ok !== false) continue;
-      const text = `not logged in to "${name}": ${outcome.reason}. /mcp login ${name} tries again.`;
-      this.#options.onNotice("warning", text);
+      const again = this.#options.tryAgain?.(name) ?? `/mcp login ${name} tries again.`;
+      this.#options.onNotice("warning", `not logged in to "${name}": ${outcome.reason}. ${again}`);
     }
     return isAny;
   }

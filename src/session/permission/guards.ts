@@ -1,5 +1,7 @@
 // What a session watches its calls by: content from outside it has read, the lock of definitions, files that are protected.
+
 import { dirname, resolve } from "node:path";
+import { abortListeners } from "../../base/async/scope.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { recorded } from "../../base/ports/trace.js";
 import type { World } from "../../base/ports/world.js";
@@ -57,7 +59,7 @@ export class OutsideReads {
 
   add(read: OutsideRead): void {
     this.#reads ??= new Map();
-    this.#reads.set(JSON.stringify(read), read);
+    this.#reads.set(read.kind === "page" ? read.kind : `${read.origin ?? ""}\0${read.server}`, read);
   }
 
   /** What was read, for people; undefined when nothing of it counts. */
@@ -124,7 +126,7 @@ interface WritingCall {
   readonly tool: CatalogTool;
   readonly arguments: JsonObject;
   /** Where its server runs, if not in the session's directory. */
-  readonly cwd?: string;
+  readonly cwd?: string | undefined;
 }
 
 /** The protected files that a call would write. */
@@ -137,7 +139,7 @@ export function protectedFiles(options: ProtectedFilesOptions): Protects {
   const own = ownPlaces(options);
   const place: ProtectionPlace = { files: world.files, cwd, home, configHome: XDG_CONFIG_HOME, own };
   return async (call) => {
-    const paths = writtenPaths(call, { ...options, cwd: call.cwd ?? cwd, home });
+    const paths = writtenPaths(call, { cwd: call.cwd ?? cwd, home }, options.describe);
     if (paths.length === 0) return [];
     const about: JsonObject = { tool: call.tool.id, paths: paths.map(({ path }) => path) };
     const read = (recorded: JsonValue) => (Array.isArray(recorded) ? recorded.filter(isFinding) : undefined);
@@ -155,11 +157,11 @@ const CHANGES: readonly string[] = ["edit", "delete", "move"];
 
 function writtenPaths(
   { tool, arguments: given }: WritingCall,
-  options: ProtectedFilesOptions & { readonly home: string | undefined },
+  { cwd, home }: { readonly cwd: string; readonly home: string | undefined },
+  describe: ProtectedFilesOptions["describe"],
 ): readonly WrittenPath[] {
-  const { cwd, home } = options;
   if (tool.origin !== "builtin") return pathsInArguments(given, { cwd, home });
-  const looks = options.describe(tool.definition.name, given);
+  const looks = describe(tool.definition.name, given);
   if (looks?.kind === "execute") {
     const { path, ...rest } = given;
     const place = { cwd: typeof path === "string" ? resolve(cwd, path) : cwd, home };
@@ -185,4 +187,45 @@ function ownPlaces({ world, stateDir }: Pick<ProtectedFilesOptions, "world" | "s
 
 function isFinding(value: JsonValue): value is JsonObject & Finding {
   return isJsonObject(value) && typeof value["path"] === "string" && isJsonObject(value["file"]);
+}
+
+/** Why a question ends whose tool is not there any more, or is another client's by now. */
+export const REPLACED: Error = new Error(
+  "the client that brought it left, or another one took its place, while it was asked about; nothing was called",
+);
+
+/** A call that is judged or asked about. */
+export class PendingApproval<Call> {
+  readonly call: Call;
+  /** Its source was taken out or became another's, before anything else ended it. */
+  isReplaced = false;
+  readonly #given: AbortSignal;
+  /** Made for those that somebody is asked about: most calls are decided without. */
+  #controller: AbortController | undefined;
+  readonly #stop = () => this.#controller?.abort(this.#given.reason);
+
+  constructor(call: Call, given: AbortSignal) {
+    this.call = call;
+    this.#given = given;
+  }
+
+  /** Aborts with the call, and when its source is replaced. */
+  get signal(): AbortSignal {
+    if (this.#controller) return this.#controller.signal;
+    this.#controller = new AbortController();
+    if (this.isReplaced) this.#controller.abort(REPLACED);
+    else if (this.#given.aborted) this.#stop();
+    else abortListeners(this.#given).add(this.#stop);
+    return this.#controller.signal;
+  }
+
+  replace(): void {
+    if (this.#given.aborted) return;
+    this.isReplaced = true;
+    this.#controller?.abort(REPLACED);
+  }
+
+  end(): void {
+    if (this.#controller) abortListeners(this.#given).delete(this.#stop);
+  }
 }

@@ -1,10 +1,12 @@
 // Who may call what in this session: the policy decides, approvals remember, the person is asked about the rest.
+import { Bag } from "../../base/async/bag.js";
 import { abortListeners } from "../../base/async/scope.js";
 import { messageOf } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import type { JsonObject } from "../../base/json/json.js";
 import { FOREIGN_LIMITS } from "../../base/limits.js";
 import type { Files, Log } from "../../base/ports/world.js";
+import { markForeign } from "../../base/text/marking.js";
 import {
   type Approval,
   type ApprovalRequest,
@@ -34,8 +36,8 @@ import {
   underProtection,
 } from "../../tools/index.js";
 import { SESSION_LIMITS } from "../limits.js";
-import type { PermissionAnswer, PermissionChoice, PermissionQuestion, SessionPorts } from "../ports.js";
-import type { Protects } from "./guards.js";
+import type { PermissionAnswer, PermissionChoice, PermissionQuestion, Refusal, SessionPorts } from "../ports.js";
+import { PendingApproval, type Protects, REPLACED } from "./guards.js";
 
 /** What the configuration says now; it may change between two calls. */
 export interface SessionPolicy {
@@ -113,17 +115,13 @@ interface JudgedCall {
 
 const ALLOWED: Approval = { kind: "allowed" };
 const CANCELLED: Approval = { kind: "cancelled" };
-const APPROVALS: Readonly<Record<PermissionAnswer, Approval>> = {
+const APPROVALS: Readonly<Record<Extract<PermissionAnswer, string>, Approval>> = {
   once: ALLOWED,
   always: ALLOWED,
   no: { kind: "refused", reason: "the person said no" },
   never: { kind: "refused", reason: "the person said no, and never to ask again" },
   cancelled: CANCELLED,
 };
-/** Why a question ends whose tool is not there any more, or is another client's by now. */
-const REPLACED = new Error(
-  "the client that brought it left, or another one took its place, while it was asked about; nothing was called",
-);
 const NOBODY = "nobody is attached to this session who could approve it";
 const FORMER = "it was approved before grants were for one project, and has to be confirmed once";
 
@@ -136,7 +134,7 @@ export class Permissions {
   /** Held tools the person did not approve of: asked about again when they are called, not before. */
   readonly #reviewed = new Set<string>();
   /** Calls that are judged or asked about, and what ends that. */
-  readonly #pending = new Map<AbortController, PendingCall>();
+  readonly #pending = new Bag<PendingApproval<PendingCall>>();
   /** How often a source went, or became another's. */
   #replacements = 0;
   /** Questions wait for each other: the answer to one may answer the next. */
@@ -156,36 +154,37 @@ export class Permissions {
 
   /** Never rejects. */
   async approve(request: PermissionRequest, ports: SessionPorts | undefined, signal: AbortSignal): Promise<Approval> {
-    const approval = await this.#unlessReplaced(request, signal, (either) => this.#approve(request, ports, either));
+    const approval = await this.#unlessReplaced(request, signal, (pending) => this.#approve(request, ports, pending));
     if (approval.kind === "allowed") this.#options.onAllowed?.(request);
     return approval;
   }
 
-  /** `run` gets a signal that also aborts when the source the call is about is taken out or becomes another's. */
+  /** `run` hears of it when the source the call is about is taken out or becomes another's. */
   async #unlessReplaced(
     call: PendingCall,
     signal: AbortSignal,
-    run: (signal: AbortSignal) => Promise<Approval>,
+    run: (pending: PendingApproval<PendingCall>) => Promise<Approval>,
   ): Promise<Approval> {
-    const controller = new AbortController();
-    const stop = () => controller.abort(signal.reason);
-    const listeners = abortListeners(signal);
-    if (signal.aborted) stop();
-    else listeners.add(stop);
-    this.#pending.set(controller, call);
+    const pending = new PendingApproval(call, signal);
+    this.#pending.add(pending);
     try {
-      const approval = await run(controller.signal);
-      return isReplaced(controller.signal) ? { kind: "refused", reason: REPLACED.message } : approval;
+      const approval = await run(pending);
+      return pending.isReplaced ? { kind: "refused", reason: REPLACED.message } : approval;
     } finally {
-      this.#pending.delete(controller);
-      listeners.delete(stop);
+      this.#pending.delete(pending);
+      pending.end();
     }
   }
 
-  async #approve(request: PermissionRequest, ports: SessionPorts | undefined, signal: AbortSignal): Promise<Approval> {
+  async #approve(
+    request: PermissionRequest,
+    ports: SessionPorts | undefined,
+    pending: Pick<PendingApproval<PendingCall>, "signal">,
+  ): Promise<Approval> {
     const judged = await this.#judge(request);
     const early = this.#withoutAsking(judged);
     if (early) return early;
+    const { signal } = pending;
     const impossible = await request.impossible?.();
     if (impossible !== undefined) return { kind: "refused", reason: impossible };
     const answered = this.#last.then(async () => {
@@ -204,10 +203,10 @@ export class Permissions {
   /** Reads what was decided, and finds the programs of these tools' servers; until then `whyHeld` knows only this session. */
   async prepare(tools: readonly SourcedTool[]): Promise<void> {
     await this.#approvals.load();
-    const servers = new Map(tools.map(({ tool }) => [`${tool.origin} ${tool.source}`, tool]));
-    for (const [key, { origin, source }] of servers) {
+    for (const { tool } of tools.length > 1 ? onePerServer(tools) : tools) {
+      const { origin, source } = tool;
       if (origin === "builtin" || origin === "extra") continue;
-      this.#programs.set(key, await this.#options.program?.({ origin, source }));
+      this.#programs.set(`${origin} ${source}`, await this.#options.program?.(tool));
     }
   }
 
@@ -270,11 +269,11 @@ export class Permissions {
       this.#reviewed.add(key);
       const toolCallId = `definition-${tool.definitionHash.slice(0, 12)}`;
       const request = { toolCallId, tool, arguments: {} };
-      await this.#unlessReplaced(request, signal, async (either) => {
+      await this.#unlessReplaced(request, signal, async (pending) => {
         const judged = await this.#judge({ ...request, raw });
         const question = this.#reviewQuestion(request, judged);
-        const answer = await ports.ask(question, either).catch((): PermissionAnswer => "cancelled");
-        if (!isReplaced(either)) await this.#answerReview(judged, offered(question, answer));
+        const answer = await ports.ask(question, pending.signal).catch((): PermissionAnswer => "cancelled");
+        if (!pending.isReplaced) await this.#answerReview(judged, plainAnswer(offered(question, answer)));
         return CANCELLED;
       });
     }
@@ -289,15 +288,16 @@ export class Permissions {
   /** The source is gone: the calls of its tools that somebody is asked about are refused. */
   withdraw(origin: ToolOrigin, server: string): void {
     this.#replacements += 1;
-    for (const [controller, { tool, arguments: given }] of this.#pending) {
+    for (const pending of this.#pending) {
+      const { tool, arguments: given } = pending.call;
       const isOfSource = tool.origin === origin && tool.source === server;
       const isOfResources = tool.origin === "builtin" && resourcesOf(tool.definition.name, given) === server;
-      if (isOfSource || isOfResources) controller.abort(REPLACED);
+      if (isOfSource || isOfResources) pending.replace();
     }
   }
 
   /** There is no call that it could be for: "once" means this definition, as long as the session lasts. */
-  async #answerReview({ subject, call }: JudgedCall, answer: PermissionAnswer): Promise<void> {
+  async #answerReview({ subject, call }: JudgedCall, answer: Extract<PermissionAnswer, string>): Promise<void> {
     if (answer === "cancelled") return;
     if (answer !== "once") return await this.#approvals.record(subject, answer, call);
     const { offer } = call;
@@ -319,10 +319,11 @@ export class Permissions {
       if (signal.aborted) return CANCELLED;
       const question = { ...bare, ...defined({ presentation }) };
       request.onAsking?.();
-      const answer = offered(question, await ports.ask(question, signal));
+      const given = offered(question, await ports.ask(question, signal));
+      const answer = plainAnswer(given);
       if (answer !== "cancelled" && !isReplaced(signal))
         await this.#approvals.record(judged.subject, answer, judged.call);
-      return APPROVALS[answer];
+      return typeof given === "string" ? APPROVALS[given] : refusalOf(given);
     } catch (error) {
       if (signal.aborted) return CANCELLED;
       this.#log.warn("permission.failed", { tool: request.tool.id, error: messageOf(error) });
@@ -339,14 +340,32 @@ export class Permissions {
     const { origin, source: server } = tool;
     const { name, annotations } = raw;
     const { trustsAnnotations = false, cwd, isOfClient } = this.#options.server?.({ origin, source: server }) ?? {};
+    const paths =
+      places && rules.some(isAboutPlaces)
+        ? await resolvePaths(rules, given, { ...places, ...defined({ toolCwd: cwd }) })
+        : NO_PATHS;
+    // Written out, here and below: copies of objects cost more than the decision, and every call comes through here.
     const { readOnly, openWorld } = hintsOf({ origin, annotations, trustsAnnotations });
-    const paths = places ? await resolvePaths(rules, given, { ...places, ...defined({ toolCwd: cwd }) }) : NO_PATHS;
-    const about = { origin, server, tool: name, annotations, trustsAnnotations, arguments: given, paths };
-    const ruled = decide({ ...about, mode, mayBypass, ...defined({ platform, isOfClient }) }, rules);
+    const ruled = decide(
+      {
+        origin,
+        server,
+        tool: name,
+        annotations,
+        trustsAnnotations,
+        arguments: given,
+        paths,
+        mode,
+        mayBypass,
+        platform,
+        isOfClient,
+      },
+      rules,
+    );
     const mayWrite = ruled.effect !== "deny" && !readOnly;
-    const found = mayWrite ? await protects?.({ tool, arguments: given, ...defined({ cwd }) }) : undefined;
-    const place = { cwd: cwd ?? places?.cwd ?? "/", home: places?.home };
-    const decision = underProtection(ruled, found ?? [], { mode, mayBypass, ...place });
+    const found = mayWrite ? await protects?.({ tool, arguments: given, cwd }) : undefined;
+    const place = { mode, mayBypass, cwd: cwd ?? places?.cwd ?? "/", home: places?.home };
+    const decision = found && found.length > 0 ? underProtection(ruled, found, place) : ruled;
     return { subject, decision, call: await this.#grantedCall(subject, given), mayAct: !readOnly || openWorld };
   }
 
@@ -455,8 +474,27 @@ function isReplaced(signal: AbortSignal): boolean {
   return signal.aborted && signal.reason === REPLACED;
 }
 
+function plainAnswer(answer: PermissionAnswer): Extract<PermissionAnswer, string> {
+  return typeof answer === "string" ? answer : answer.answer;
+}
+
+/** The words are the person's: the model may act on them. */
+function refusalOf({ words }: Refusal): Approval {
+  const said = words === undefined ? "" : markForeign(words.slice(0, SESSION_LIMITS.refusalChars));
+  return { kind: "refused", reason: said === "" ? "nobody could be asked" : `the person said no, and: ${said}` };
+}
+
+function onePerServer(tools: readonly SourcedTool[]): Iterable<SourcedTool> {
+  return new Map(tools.map((one) => [`${one.tool.origin} ${one.tool.source}`, one])).values();
+}
+
+function isAboutPlaces({ arguments: conditions }: PolicyRule): boolean {
+  return conditions?.some((condition) => "under" in condition) ?? false;
+}
+
 /** An answer that was not offered is no consent. */
 function offered({ choices }: PermissionQuestion, answer: PermissionAnswer): PermissionAnswer {
+  if (typeof answer !== "string") return answer;
   return answer === "cancelled" || choices.some((choice) => choice.answer === answer) ? answer : "no";
 }
 
@@ -471,14 +509,26 @@ function lacking({ change, lock, reason, isFormer }: PermissionQuestion): readon
 
 /** A tool of the catalog as what is approved: the form its source gave it. */
 function subjectOf({ tool, raw }: SourcedTool): ApprovalSubject {
-  return {
-    origin: tool.origin,
-    source: tool.source,
-    definition: raw,
-    get definitionHash() {
-      return tool.definitionHash;
-    },
-  };
+  return new Subject(tool, raw);
+}
+
+/** Its hash is made when it is first read: most tools are never decided on. */
+class Subject implements ApprovalSubject {
+  readonly #tool: CatalogTool;
+  readonly origin: ToolOrigin;
+  readonly source: string;
+  readonly definition: ApprovalSubject["definition"];
+
+  constructor(tool: CatalogTool, raw: ApprovalSubject["definition"]) {
+    this.#tool = tool;
+    this.origin = tool.origin;
+    this.source = tool.source;
+    this.definition = raw;
+  }
+
+  get definitionHash(): string {
+    return this.#tool.definitionHash;
+  }
 }
 
 /** A client that never answers must not hold up the questions after a turn that was cancelled. */

@@ -7,6 +7,7 @@ import {
   grantPerson,
   type ReadyServer,
   type ServerSandbox,
+  type ServerSettings,
   sourceSettings,
   whyNotReady,
 } from "../../config/index.js";
@@ -115,19 +116,39 @@ const ABSENCE = {
 } as const;
 
 function wantedOf({ spec, settings }: ReadyServer, project: string): WantedServer {
-  const { origin, limits, tools, allowHosts, urlSource, secrets, sandbox } = settings;
-  const { trustsAnnotations, trustsResults, isRequired, isLazy, mayShare, pool } = settings;
-  const asConfigured = { origin, sandbox, trustsAnnotations, trustsResults, isRequired, isLazy, mayShare, pool };
+  const { origin, sandbox, mayShare, pool } = settings;
   return {
-    ...asConfigured,
+    origin,
+    sandbox,
+    mayShare,
+    pool,
+    ...entryFacts(settings),
     spec: inSandbox(spec, sandbox),
-    settings: { limits, tools, allowHosts, urlSource, secrets },
     login: {
       account: grantAccount({ ...settings, project }),
       person: grantPerson({ ...settings, project }),
       settings: settings.oauth ?? {},
     },
-    catalog: sourceSettings(settings),
     ...defined({ project: origin === "project" ? project : undefined }),
   };
+}
+
+/** What an entry says of a server that is neither how it is reached nor whose it is. */
+function entryFacts(settings: ServerSettings): Omit<WantedServer, "spec" | "origin"> {
+  const { limits, tools, allowHosts, urlSource, secrets } = settings;
+  const { trustsAnnotations, trustsResults, isRequired, isLazy } = settings;
+  return {
+    settings: { limits, tools, allowHosts, urlSource, secrets },
+    catalog: sourceSettings(settings),
+    trustsAnnotations,
+    trustsResults,
+    isRequired,
+    isLazy,
+  };
+}
+
+/** A server that was given as a whole entry. Of a sandbox the stricter of both counts. */
+export function withSettings(server: WantedServer, settings: ServerSettings): WantedServer {
+  const login = { account: grantAccount(settings), person: grantPerson(settings), settings: settings.oauth ?? {} };
+  return { ...server, ...entryFacts(settings), spec: inSandbox(server.spec, settings.sandbox), login };
 }

@@ -1,6 +1,8 @@
 // The requests of one server to a session: its directories, the person, the model. Only what can be answered is declared.
+
 import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
+import { Bag } from "../../base/async/bag.js";
 import { orAborted } from "../../base/async/deadline.js";
 import { uuidV7 } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
@@ -51,8 +53,9 @@ export class ServerPeer implements Peer {
   }
 
   get sample(): Peer["sample"] {
-    const { sample } = this.#options;
-    if (!sample || !this.#options.ports()?.approveSampling) return undefined;
+    const ports = this.#options.ports();
+    const sample = ports?.forwardSampling ?? (ports?.approveSampling && this.#options.sample);
+    if (!sample) return undefined;
     return async (params, signal) => {
       const over = this.#untilOver(signal);
       return await orAborted(sample(params, over), over);
@@ -118,7 +121,7 @@ const NO_END: ToolOutcome = { kind: "unknown", reason: "its source knows nothing
 
 export class RunningCalls {
   readonly #world: Pick<World, "after">;
-  readonly #running = new Set<FollowedCall>();
+  readonly #running = new Bag<FollowedCall>();
 
   constructor(world: Pick<World, "after">) {
     this.#world = world;

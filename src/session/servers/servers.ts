@@ -6,6 +6,7 @@ import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import type { EffectiveServer } from "../../config/index.js";
 import {
+  type ConnectionState,
   type KnownStart,
   launchFingerprint,
   type ServerConnection,
@@ -18,11 +19,11 @@ import type { AbsentServer, ToolOrigin } from "../../tools/index.js";
 import type { ServerChange, ServerStatus } from "../events.js";
 import { SESSION_LIMITS } from "../limits.js";
 import type { GivenServers, RejectedServer, SessionOptions } from "../options.js";
-import { type ConfiguredServers, configuredServer, type OpenServer, type WantedServer } from "./entry.js";
+import { type ConfiguredServers, configuredServer, type OpenServer, type WantedServer, withSettings } from "./entry.js";
 import { keyOf, type OpeningOptions, openServer, type RunningServer } from "./opening.js";
 import { inSandbox, type SessionSandbox } from "./sandbox.js";
 
-export interface SessionServersOptions extends OpeningOptions, Pick<SessionOptions, "pool"> {
+export interface SessionServersOptions extends OpeningOptions, Pick<SessionOptions, "pool" | "sharesServers"> {
   /** With a configuration nothing is connected before it is known: it may say something about the same names. */
   readonly isConfigured?: boolean;
   /** The least sandbox of the session, as it is now. */
@@ -156,6 +157,13 @@ export class SessionServers {
         connection.state.until(() => isOver(connection), deadline.signal).catch(() => undefined),
       ),
     );
+  }
+
+  /** Resolves once none is connecting, or the one of that name is not; also when the signal aborts. */
+  async started(signal: AbortSignal, name?: string): Promise<void> {
+    const waited = this.#running.filter(({ connection }) => name === undefined || connection.spec.name === name);
+    const isOver = ({ kind }: ConnectionState) => kind !== "idle" && kind !== "connecting";
+    await Promise.all(waited.map(({ connection }) => connection.state.until(isOver, signal).catch(() => undefined)));
   }
 
   /** Returns when it is ready, has failed or is queued, or its time is up. */
@@ -304,12 +312,14 @@ export class SessionServers {
   #asChosen(server: WantedServer): WantedServer {
     const { name } = server.spec;
     const include = server.origin === "client" ? this.#given.includes?.[name] : undefined;
+    const settings = server.origin === "client" ? this.#given.settings?.[name] : undefined;
+    const given = settings ? withSettings(server, settings) : server;
     return {
-      ...server,
-      spec: inSandbox(server.spec, server.sandbox, this.#options.sandbox?.()),
+      ...given,
+      spec: inSandbox(given.spec, server.sandbox, this.#options.sandbox?.()),
       ...defined({
-        catalog: include ? { ...server.catalog, ...include } : undefined,
-        mayShare: this.#own?.has(name) ? false : undefined,
+        catalog: include ? { ...given.catalog, ...include } : undefined,
+        mayShare: this.#own?.has(name) || this.#options.sharesServers === false ? false : undefined,
         isRequired: server.origin === "client" && this.#given.required?.includes(name) ? true : undefined,
       }),
     };
@@ -391,7 +401,7 @@ function whyOff(name: string): string {
 
 export type SingleServerOptions = Omit<
   SessionServersOptions,
-  "session" | "ports" | "sampling" | "onStatus" | "additionalDirectories" | "isConfigured"
+  "session" | "sampling" | "onStatus" | "additionalDirectories" | "isConfigured"
 >;
 
 /** It is treated exactly as a session would treat it, except that a lazy one is started. */

@@ -106,6 +106,10 @@ export class FileSessionStore implements SessionStore {
     return start;
   }
 
+  async readTurn(id: string, upTo: number, limit: number): Promise<readonly StoredRecord[]> {
+    return await this.read(id, Math.max(await this.turnStart(id, upTo), 1) - 1, limit);
+  }
+
   async read(id: string, after: number, limit: number): Promise<readonly StoredRecord[]> {
     const known = await this.#known(id);
     const places = this.#placesOf(known);
@@ -306,13 +310,13 @@ export class FileSessionStore implements SessionStore {
 }
 
 /** Of a journal whose first line is damaged nothing is known. */
-function aboutOf(header: JournalHeader | undefined): Pick<SessionContent, "createdMs" | "forkedFrom" | "label"> {
+export function aboutOf(header: JournalHeader | undefined): Pick<SessionContent, "createdMs" | "forkedFrom" | "label"> {
   const { t: createdMs, forkedFrom, label } = header ?? {};
   return defined({ createdMs, forkedFrom, label });
 }
 
 /** The first line of a journal. */
-function headerLine({ additionalDirectories = [], ...about }: SessionAbout, nowMs: number): string {
+export function headerLine({ additionalDirectories = [], ...about }: SessionAbout, nowMs: number): string {
   const more = additionalDirectories.length > 0 ? additionalDirectories : undefined;
   return JSON.stringify({ v: 1, ...about, ...defined({ additionalDirectories: more }), t: nowMs });
 }
@@ -395,7 +399,7 @@ async function listSessions(world: StoreWorld, folder: string, request: ListRequ
 }
 
 /** The same order for everybody at any time: no two sessions have the same place. */
-function byAge(one: Listed, other: Listed): number {
+export function byAge(one: Listed, other: Listed): number {
   return other.updatedMs - one.updatedMs || (one.id < other.id ? 1 : one.id > other.id ? -1 : 0);
 }
 

@@ -38,6 +38,8 @@ export interface AcquiredSession extends SessionContent {
   readonly owned: OwnedSession;
   /** A person gave it a title. */
   readonly isTitled: boolean;
+  /** What it is called, where the store knows that by now. */
+  readonly title?: string;
   /**
    * How many owners in a row were gone before its open turn had an outcome or an answer of the model, where the store counts them;
    * those that left it in a drain do not count.
@@ -98,6 +100,11 @@ export interface SessionStore {
    * `SESSION_LIMITS.log.readBytes` but for the first. Empty at the end. Rejects with `session.not_found`.
    */
   read(id: string, after: number, limit: number): Promise<readonly StoredRecord[]>;
+  /**
+   * The same from the record on with which the turn of that one begins; from the first on where there is no turn. Of those up to it only
+   * what later ones are shown by (`SHOWN_BY`) need be there.
+   */
+  readTurn(id: string, upTo: number, limit: number): Promise<readonly StoredRecord[]>;
   /** The number of the last record up to that one with which a turn begins; 0: there is none. */
   turnStart(id: string, upTo: number): Promise<number>;
   has(id: string): Promise<boolean>;

@@ -2,11 +2,14 @@
 import { join, resolve } from "node:path";
 import type { Scope } from "../../base/async/scope.js";
 import { defined } from "../../base/json/defined.js";
-import { hashJson, type JsonObject } from "../../base/json/json.js";
+import { flatCopy, hashJson, type JsonObject } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
+import type { ContentBlock } from "../../base/text/content.js";
 import { type BuiltinPresentation, type BuiltinSource, builtinSource, type PlanEntry } from "../../builtin/index.js";
 import { commandPath, type EffectiveConfig } from "../../config/index.js";
+import { mediaOf } from "../../engine/index.js";
 import { foreignOwner, launchFingerprint, type ServerSpec } from "../../mcp/index.js";
+import { type Model, unknownOptions } from "../../models/index.js";
 import {
   type AbsentServer,
   type CatalogTool,
@@ -14,10 +17,12 @@ import {
   DecisionFiles,
   type IncludeMode,
   type MigrationReport,
+  prepareCall,
   ResourceSource,
   ResultStore,
   type RunPorts,
   resultTools,
+  runCall,
   type SearchAnswer,
   type SearchRequest,
   type Selection,
@@ -26,6 +31,7 @@ import {
   type SourceSettings,
   type ToolEmbeddings,
   type ToolOrigin,
+  type ToolOutcome,
   type ToolSource,
   UsageMemory,
   type WhyAnswer,
@@ -40,6 +46,7 @@ import type { OpenServer } from "../servers/entry.js";
 import { resultsFolder } from "../store/file-store.js";
 import { ExtraTools, type SetToolsAnswer, type SetToolsRequest } from "./extra-tools.js";
 import { recordedCloseness } from "./meaning.js";
+import { CANCELLED_CALL, jsonOf, notJson, unlessAborted } from "./program-calls.js";
 import { recordedBuiltin, recordedDecisions, recordedText } from "./recorded.js";
 
 export interface SessionToolsOptions extends SessionOptions {
@@ -68,11 +75,32 @@ export interface ToolControls {
   remove(name: string): Selection;
   /** For a server by its name or a tool by any of its names. */
   setInclude(name: string, mode: IncludeMode): Selection;
+  /** Every tool there is but for Tenon's own, offered or not. */
+  all(): readonly SourcedTool[];
+  /** Calls `listener` when the tools may have changed; returns the way to stop. */
+  onChange(listener: () => void): () => void;
   /** What became of a tool, and why. */
   why(name: string): WhyAnswer;
   /** What is in front of the model for the session, and what this conversation added, with scores. */
   inspect(): CatalogView;
 }
+
+/** A call of the program around Tenon. */
+export interface ProgramCall {
+  /** Any name of the tool: the model's, its own, or `server/tool`. */
+  readonly name: string;
+  readonly arguments: JsonObject;
+}
+
+export interface ProgramResult {
+  /** As the source gave it. */
+  readonly outcome: ToolOutcome;
+  /** The same within the bounds of a model's context, and marked. */
+  readonly forModel: readonly ContentBlock[];
+}
+
+const NOT_RECORDED = { intent: () => undefined };
+const NOT_HEARD = () => {};
 
 export class SessionTools implements AsyncDisposable {
   readonly results: ResultStore;
@@ -104,6 +132,9 @@ export class SessionTools implements AsyncDisposable {
   #embeddings: ToolEmbeddings | undefined;
   /** Its failure is told once. */
   #isMeaningTold = false;
+  #programCalls = 0;
+  #programPorts: { readonly model: Model; readonly ports: RunPorts } | undefined;
+  readonly #checkedOptions = new WeakSet<object>();
   /** Tools the catalog wanted to offer and may not: their definition changed, or is not as locked. */
   readonly #held = new Map<string, SourcedTool>();
 
@@ -209,9 +240,23 @@ export class SessionTools implements AsyncDisposable {
     const offered = offer.tools.map((tool) => ({ tool, raw: offer.find(tool.id)?.raw ?? tool.definition }));
     await this.permissions.prepare([...offered, ...locked, ...this.#held.values()]);
     await this.catalog.startPrompt(prompt, signal);
+    this.#noteOptions(offer.tools);
     const differing = locked.filter((tool) => this.permissions.isHeldByLock(tool));
     for (const text of this.#lock.news(differing)) this.#options.onNotice("warning", text);
     await this.permissions.review([...this.#held.values()], ports, signal);
+  }
+
+  /** Options that are not known of any provider are named once: they may have no effect. */
+  #noteOptions(tools: readonly CatalogTool[]): void {
+    for (const { label, definition } of tools) {
+      const { providerOptions } = definition;
+      if (!providerOptions || this.#checkedOptions.has(providerOptions)) continue;
+      this.#checkedOptions.add(providerOptions);
+      const unknown = unknownOptions(providerOptions);
+      if (unknown.length === 0) continue;
+      const text = `providerOptions of ${label} has options that are not known, and that the provider may ignore: ${unknown.join(", ")}`;
+      this.#options.onNotice("warning", text);
+    }
   }
 
   /** How a call of Tenon's own tools looks before it is made; undefined for all others. */
@@ -226,26 +271,54 @@ export class SessionTools implements AsyncDisposable {
       world: options.world,
       results: this.results,
       approve: (request, signal) => {
-        const { tool, arguments: given } = request;
+        const { tool, arguments: given, toolCallId, raw, shown } = request;
+        const onAsking = () => request.onAsking();
+        const warnings = () => [...(this.#extra?.about(tool) ?? []), ...this.catalog.lookAlikes(tool.id)];
+        const asked = { toolCallId, tool, arguments: given, raw, shown, onAsking, warnings };
+        if (tool.origin !== "builtin") return this.permissions.approve(asked, options.ports(), signal);
         const look = () => this.builtin.preview(tool.definition.name, given, signal);
         const impossible = () => this.builtin.impossible(tool.definition.name, given);
-        const warnings = () => [...(this.#extra?.about(tool) ?? []), ...this.catalog.lookAlikes(tool.id)];
-        return this.permissions.approve(
-          {
-            ...request,
-            warnings,
-            ...defined({
-              look: tool.origin === "builtin" ? look : undefined,
-              impossible: tool.origin === "builtin" ? impossible : undefined,
-            }),
-          },
-          options.ports(),
-          signal,
-        );
+        return this.permissions.approve({ ...asked, look, impossible }, options.ports(), signal);
       },
       trustsAnnotations: (tool) => this.#factsOf(tool).trustsAnnotations === true,
       onUsed: ({ id }) => this.catalog.used(id),
     };
+  }
+
+  /** A call beside the conversation. Never rejects. */
+  async callForProgram(
+    { name, arguments: given }: ProgramCall,
+    signal: AbortSignal,
+    model: Model,
+  ): Promise<ProgramResult> {
+    const offer = this.catalog.lookUp();
+    let id = name;
+    let entry = offer.find(name);
+    if (!entry) {
+      const resolved = this.catalog.resolve(name);
+      if (resolved.kind === "one") id = resolved.known.tool.id;
+      entry = offer.find(id);
+    }
+    if (entry && !(await unlessAborted(this.permissions.prepare([entry]), signal))) return CANCELLED_CALL;
+    const flat = flatCopy(given);
+    const argumentsJson = flat ? undefined : jsonOf(given);
+    if (!flat && argumentsJson === undefined) return notJson(id);
+    this.#programCalls += 1;
+    const toolCallId = `program-${this.#programCalls}`;
+    const call = flat
+      ? { toolCallId, name: id, arguments: flat }
+      : { toolCallId, name: id, argumentsJson: argumentsJson ?? "" };
+    const options = { signal, onEvent: NOT_HEARD };
+    const { model: forModel, outcome, raw } = await runCall(prepareCall(call, offer), this.#portsFor(model), options);
+    return { outcome: raw ?? outcome, forModel: forModel.content };
+  }
+
+  /** Of calls of the program: made once for each model. */
+  #portsFor(model: Model): RunPorts {
+    if (this.#programPorts?.model === model) return this.#programPorts.ports;
+    const ports = { ...this.ports(), journal: NOT_RECORDED, media: mediaOf(model), onUsed: NOT_HEARD };
+    this.#programPorts = { model, ports };
+    return ports;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -323,9 +396,9 @@ export class SessionTools implements AsyncDisposable {
   }
 
   #makeCatalog(options: SessionToolsOptions): SessionCatalog {
-    const { transformers } = options;
+    const { transformers, findTools: find } = options;
     return new SessionCatalog({
-      ...defined({ transformers }),
+      ...defined({ transformers, find }),
       dense: (query, tools, signal) => this.#closeness(query, tools, signal),
       usage: {
         scores: () => this.#memory?.scores() ?? { counts: new Map(), lengths: new Map() },
@@ -440,6 +513,8 @@ function toolControls(catalog: SessionCatalog): ToolControls {
     include: (name) => catalog.addTool(name),
     remove: (name) => catalog.removeTool(name),
     setInclude: (name, mode) => catalog.setInclude(name, mode),
+    all: () => catalog.all(),
+    onChange: (listener) => catalog.onChange(listener),
     why: (name) => catalog.why(name),
     inspect: () => catalog.inspect(),
   };
@@ -454,6 +529,7 @@ function asExtra(source: ToolSource): ToolSource {
     call: (call) => source.call(call),
     ...defined({
       state: source.state,
+      hasPlainNames: source.hasPlainNames,
       callsAtOnce: source.callsAtOnce,
       ready: source.ready ? (signal: AbortSignal) => source.ready?.(signal) ?? Promise.resolve(undefined) : undefined,
       about: source.about ? () => source.about?.() ?? {} : undefined,

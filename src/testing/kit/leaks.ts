@@ -23,6 +23,12 @@ export interface Leaks {
 const DEFAULT_WITHIN_MS = 3_000;
 const POLL_MS = 20;
 
+/**
+ * Finds processes, sockets and timers that were left.
+ *
+ * @example
+ * const check = await leakCheck();
+ */
 export class LeakCheck {
   readonly #before: ReadonlySet<string>;
   readonly #resourcesBefore: ReadonlyMap<string, number>;
@@ -84,7 +90,14 @@ export class LeakCheck {
   }
 }
 
-/** Takes the snapshot once code already under way has settled. */
+/**
+ * Takes the snapshot once code already under way has settled.
+ *
+ * @example
+ * const check = await leakCheck();
+ * await work();
+ * await check.verify();
+ */
 export async function leakCheck(options?: LeakCheckOptions): Promise<LeakCheck> {
   await settle();
   return new LeakCheck(options);

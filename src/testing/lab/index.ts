@@ -1,4 +1,6 @@
 // What only the tests of this repository use; it is not part of the published package.
+
+export { MemoryGrants } from "../../mcp/index.js";
 export type { AuthServerOptions } from "./auth-server/options.js";
 export { canary, logIn, visit } from "./auth-server/peers.js";
 export { ProtectedServer, type ProtectedServerOptions, protectedServer } from "./auth-server/protected-server.js";
@@ -18,4 +20,3 @@ export {
   type ProviderRequest,
 } from "./fake-provider/reply.js";
 export { ownAddress, watchEventLoop } from "./machine.js";
-export { MemoryGrants } from "./memory-grants.js";

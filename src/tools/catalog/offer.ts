@@ -1,5 +1,7 @@
 // The tools offered to one model call, and the tool behind every name: an immutable snapshot.
+import { contained } from "../../base/async/scope.js";
 import type { JsonObject } from "../../base/json/json.js";
+import { sharedLog } from "../../base/ports/world.js";
 import { markForeign } from "../../base/text/marking.js";
 import { plainToolId, ToolNames, toolKey } from "../names.js";
 import { cut } from "../one-line.js";
@@ -13,9 +15,9 @@ export interface CatalogEntry extends KnownTool {
   /** The model was shown an earlier definition: if the arguments do not fit, it needs the new one. */
   readonly isChanged: boolean;
   /** Why it cannot be called, for the model: its server is gone, or it was set aside. */
-  readonly unavailable?: string;
+  readonly unavailable?: string | undefined;
   /** Why it is not offered until a person approves it: its definition changed. A call asks. */
-  readonly held?: string;
+  readonly held?: string | undefined;
 }
 
 export interface Offer {
@@ -40,7 +42,13 @@ export interface StartingSource {
 
 /** The arguments that are sent: defaults, then the model's own, then the pinned ones. */
 export function callArguments(entry: Pick<CatalogEntry, "pinned" | "defaults">, given: JsonObject): JsonObject {
-  return { ...entry.defaults, ...given, ...entry.pinned };
+  const { defaults, pinned } = entry;
+  return isEmpty(defaults) && isEmpty(pinned) ? { ...given } : { ...defaults, ...given, ...pinned };
+}
+
+function isEmpty(fields: JsonObject): boolean {
+  for (const _ in fields) return false;
+  return true;
 }
 
 /** Everything some sources have, offered at once and unshaped. */
@@ -214,7 +222,8 @@ export class KnownTools {
       ? { ...shaped.definition, description: `Tool ${name} of ${source.name}` }
       : shaped.definition;
     const isOwn = source.origin === "builtin";
-    const id = isOwn ? plainToolId(name) : this.#names.of(source.name, name);
+    const plain = source.hasPlainNames === true ? this.#names.plain(source.name, name) : undefined;
+    const id = isOwn ? plainToolId(name) : (plain ?? this.#names.of(source.name, name));
     const key = isOwn ? id : toolKey(source.name, name);
     return { tool: new KnownCatalogTool(id, source, raw, definition), key, source, raw, pinned, defaults };
   }
@@ -291,6 +300,9 @@ export class SourceBook {
   /** The sources that count, the strongest layer first, within it as they were added. */
   active: readonly KnownTools[] = [];
   shadowed: readonly Shadowed[] = [];
+  readonly #listeners = new Set<() => void>();
+  /** Follows the lists of all sources; nothing is followed while nobody listens. */
+  #unfollow: (() => void) | undefined;
 
   constructor(names: ToolNames, transformers: readonly ToolTransformer[] = []) {
     this.#names = names;
@@ -317,6 +329,30 @@ export class SourceBook {
     this.#set(this.#all.filter((known) => !isGone(known)));
   }
 
+  /** Calls `listener` when a source came, went, or has another list; returns the way to stop. */
+  onChange(listener: () => void): () => void {
+    const own = () => listener();
+    this.#listeners.add(own);
+    if (!this.#unfollow) this.#follow();
+    return () => {
+      this.#listeners.delete(own);
+      if (this.#listeners.size > 0) return;
+      this.#unfollow?.();
+      this.#unfollow = undefined;
+    };
+  }
+
+  #follow(): void {
+    this.#unfollow?.();
+    const tell = () => {
+      for (const listener of this.#listeners) contained(sharedLog(), "listener of a tool list", listener);
+    };
+    const stops = this.#all.map(({ source }) => source.tools.subscribe(tell));
+    this.#unfollow = () => {
+      for (const stop of stops) stop();
+    };
+  }
+
   /** Takes the lists of all sources as they are now; true when anything changed since the last refresh. */
   refresh(): boolean {
     let hasChanged = this.#hasChanged;
@@ -339,6 +375,9 @@ export class SourceBook {
     }
     this.active = [...all.filter(({ source }) => source.origin === "builtin"), ...winners.values()];
     this.shadowed = shadowed;
+    if (!this.#unfollow) return;
+    this.#follow();
+    for (const listener of this.#listeners) contained(sharedLog(), "listener of a tool list", listener);
   }
 }
 

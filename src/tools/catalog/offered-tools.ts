@@ -1,6 +1,5 @@
 // The tools in front of a session's model: a list that only grows, which tools join it next, and which are kept out and why.
 
-import { defined } from "../../base/json/defined.js";
 import { canonicalJson } from "../../base/json/json.js";
 import { text } from "../../base/text/content.js";
 import { TOOL_LIMITS } from "../limits.js";
@@ -63,7 +62,7 @@ export interface Choice {
 
 export class Offering {
   readonly #options: CatalogOptions;
-  readonly names: ToolNames = new ToolNames();
+  readonly names: ToolNames = new ToolNames((name) => this.#isOwnName(name));
   readonly book: SourceBook;
   readonly modes: IncludeModes = new IncludeModes();
   /** Tenon's own tools about tools: offered from the first tool behind search on. */
@@ -102,6 +101,12 @@ export class Offering {
     this.limits = limits;
   }
 
+  /** Whether a tool of Tenon itself has the name in this session. */
+  #isOwnName(name: string): boolean {
+    const sources = this.book.active.map(({ source }) => source).filter(({ origin }) => origin === "builtin");
+    return [this.meta.source, ...sources].some(({ tools }) => tools.value.some((tool) => tool.name === name));
+  }
+
   /** To be called when something changed that decides which tools join. */
   replan(): void {
     this.#plan = undefined;
@@ -110,6 +115,7 @@ export class Offering {
   /** Takes the sources as they are now. */
   refresh(): void {
     if (!this.book.refresh()) return;
+    this.#noteBroken();
     const known = this.book.active.flatMap(({ tools }) => tools);
     known.reverse(); // of equal ids the first one counts
     this.#table = new Map([
@@ -135,6 +141,12 @@ export class Offering {
   /** The offer of the next model call, without deciding anything. */
   peek(): Offer {
     return this.#offerOf(this.next(this.plan()));
+  }
+
+  /** The tools as they are now, for calls beside the conversation. */
+  lookUp(): Offer {
+    this.refresh();
+    return this.#offer ?? this.#offerOf(this.list);
   }
 
   /** The list of the next model call. */
@@ -259,6 +271,16 @@ export class Offering {
     for (const text of this.book.shadowed.map(shadowText)) if (this.#isFirst(`shadowed ${text}`)) this.warn(text);
   }
 
+  /** A tool that the program's own code made unusable is reported once for each reason. */
+  #noteBroken(): void {
+    for (const { source, leftOut } of this.book.active) {
+      for (const { ownName, kind, reason } of leftOut) {
+        const text = `tool "${ownName}" of "${source.name}" is left out: ${reason}`;
+        if (kind === "broken" && this.#isFirst(text)) this.warn(text);
+      }
+    }
+  }
+
   /** Emitted when a model call begins, since only then all servers are known. */
   #noteProcesses(): void {
     const { warnProcesses } = this.limits;
@@ -299,7 +321,8 @@ export class Offering {
       const setAside = this.whySetAside(known);
       const unavailable = setAside === undefined ? undefined : `it was set aside: ${setAside}`;
       const isChanged = seen !== undefined && isOther(seen.tool.definition, known.tool.definition);
-      return { ...known, isChanged, ...defined({ unavailable, held: this.whyHeld(known) }) };
+      const { tool, key, source, raw, pinned, defaults } = known;
+      return { tool, key, source, raw, pinned, defaults, isChanged, unavailable, held: this.whyHeld(known) };
     };
     const starting = (name: string) => {
       const source = this.starting.find((one) => isToolName(name, one.name));

@@ -1,5 +1,6 @@
 // The catalog of one session: every tool it knows, which of them the model is offered, and why the others are not.
 
+import { messageOf } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { LIMITS } from "../../base/limits.js";
 import { TOOL_LIMITS } from "../limits.js";
@@ -43,6 +44,8 @@ export interface CatalogOptions {
   readonly transformers?: readonly ToolTransformer[];
   readonly usage?: UsagePort;
   readonly dense?: DenseScores;
+  /** Finds tools in place of Tenon's own search. */
+  readonly find?: FindTools;
   /** Why a tool may not be offered until a person approves it. Asked for tools about to be offered or found. */
   isHeld?(tool: SourcedTool): string | undefined;
   onNotice?: NoticeSink;
@@ -129,6 +132,23 @@ export class SessionCatalog {
     return known ? this.#lookAlikes.of(known, sources) : [];
   }
 
+  /** Calls `listener` when the tools may have changed; returns the way to stop. */
+  onChange(listener: () => void): () => void {
+    return this.#offering.book.onChange(listener);
+  }
+
+  /** Every tool of all sources that counts now, offered or not, but for Tenon's own. */
+  all(): readonly KnownTool[] {
+    this.#offering.refresh();
+    return this.#offering.book.active.flatMap(({ source, tools }) => (source.origin === "builtin" ? [] : tools));
+  }
+
+  /** By any of its names: what the model calls it, its own name where only one tool has it, or `server/tool`. */
+  resolve(name: string): Resolved {
+    this.#offering.refresh();
+    return resolveTool(name, this.#offering.book.active);
+  }
+
   /** Servers that are no sources, with the reason: only for explanations. */
   setAbsent(absent: readonly AbsentServer[]): void {
     this.#offering.absent = absent;
@@ -142,6 +162,25 @@ export class SessionCatalog {
   /** What the next model call would be offered; nothing is decided by looking. */
   peek(): Offer {
     return this.#offering.peek();
+  }
+
+  /** The tools there are by their include modes alone, for callers that have no model call to keep small. */
+  byMode(): Readonly<Record<"always" | "search", readonly CatalogTool[]>> {
+    const offering = this.#offering;
+    offering.refresh();
+    const found: Record<IncludeMode, CatalogTool[]> = { always: [], search: [], manual: [] };
+    for (const source of offering.book.active) {
+      for (const known of source.isDown ? [] : source.tools) {
+        if (offering.whySetAside(known) !== undefined || offering.whyHeld(known) !== undefined) continue;
+        found[offering.modes.of(source, known.raw.name).mode].push(known.tool);
+      }
+    }
+    return found;
+  }
+
+  /** Every tool by its name, for calls beside the conversation: nothing is decided, and nothing joins, by looking. */
+  lookUp(): Offer {
+    return this.#offering.lookUp();
   }
 
   /**
@@ -312,6 +351,12 @@ export interface UsagePort {
   add(prompt: string, key: string): void;
 }
 
+/** A search of the program around Tenon: ids of the tools that fit, the best first, with scores from 0 to 1. */
+export type FindTools = (
+  request: { readonly query: string; readonly limit: number; readonly tools: readonly CatalogTool[] },
+  signal: AbortSignal,
+) => Promise<readonly { readonly id: string; readonly score: number }[]>;
+
 /** How close tools are to the query, by an embedder; undefined without one. A failure costs only this hint. */
 export type DenseScores = (
   query: string,
@@ -350,13 +395,15 @@ interface DenseAnswer {
 
 export class ToolSearch {
   readonly #offering: Offering;
-  readonly #options: Pick<CatalogOptions, "usage" | "dense">;
+  readonly #options: Pick<CatalogOptions, "usage" | "dense" | "find" | "onNotice">;
   /** Made with the first server: many sessions have none. */
   #made: ToolIndex | undefined;
   /** The tools of each server that are in the index. */
   readonly #indexed = new Map<string, readonly KnownTool[]>();
   /** What the embedder said about the last query, and about the last prompt: an explanation gives the same scores. */
   #latest: DenseAnswer | undefined;
+  /** Of the program's own search. */
+  #isFailureTold = false;
   #dense: DenseAnswer | undefined;
 
   constructor(offering: Offering, options: CatalogOptions) {
@@ -450,14 +497,38 @@ export class ToolSearch {
     const close = isFree ? undefined : await dense?.(query, tools, signal).catch(() => undefined);
     this.#latest = { query, scores: close };
     const scores = { usage: usage?.scores(query), dense: close };
-    const hits = this.#index.search(query, { limit, ...defined({ server, ...scores }) });
+    const own = await this.#found(query, { limit, ...defined({ server, isFree }) }, tools, signal);
+    const hits = own ?? this.#index.search(query, { limit, ...defined({ server, ...scores }) });
     return hits.flatMap(({ id, score, matches }): Ranked[] => {
       const known = offering.find(id); // a tool that went away meanwhile is not found
       const isUsable = known && offering.whySetAside(known) === undefined && offering.whyHeld(known) === undefined;
-      const isNamed = matches.some(({ field }) => field === "exact name");
+      const isNamed = own !== undefined || matches.some(({ field }) => field === "exact name");
       const words = matches.filter(({ field, score: part }) => field !== "meaning" || part >= CLEAR_MEANING).length;
       return isUsable ? [{ known, score, words: isNamed ? Number.MAX_SAFE_INTEGER : words }] : [];
     });
+  }
+
+  /** By the program's own search; undefined without one, and when it fails, which is reported once. */
+  async #found(
+    query: string,
+    { limit, server, isFree }: RankOptions,
+    tools: readonly CatalogTool[],
+    signal: AbortSignal,
+  ): Promise<readonly { id: ToolId; score: number; matches: readonly [] }[] | undefined> {
+    const { find, onNotice } = this.#options;
+    if (!find || isFree === true) return undefined;
+    const searched = server === undefined ? tools : tools.filter(({ source }) => source === server);
+    try {
+      const found = await find({ query, limit, tools: searched }, signal);
+      const scores = new Map(found.slice(0, limit).map(({ id, score }) => [id, score]));
+      const known = searched.filter(({ id }) => typeof scores.get(id) === "number");
+      const hits = known.map(({ id }) => ({ id, score: scores.get(id) ?? 0, matches: [] as const }));
+      return hits.toSorted((one, other) => other.score - one.score);
+    } catch (error) {
+      if (!this.#isFailureTold) onNotice?.("warning", `the search of the program failed: ${messageOf(error)}`);
+      this.#isFailureTold = true;
+      return undefined;
+    }
   }
 }
 

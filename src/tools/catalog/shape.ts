@@ -22,6 +22,7 @@ export function shaper(
   transformers: readonly ToolTransformer[],
 ): Shaper {
   const filter = nameFilter(settings);
+  const applied = transformers.filter((one) => appliesTo(one, source.origin));
   const { prefix = "", tools } = settings;
   const shapes = tools && new Map(Object.entries(tools));
   return (raw) => {
@@ -31,17 +32,49 @@ export function shaper(
     const { arguments: pinned = NOTHING, defaults = NOTHING } = shape ?? {};
     const definition = shape || prefix !== "" ? configured(raw, shape ?? {}, prefix) : raw;
     const place = { source: source.name, origin: source.origin, ownName: raw.name };
-    try {
-      const last = transformers.reduce<ToolDefinition | null>(
-        (tool, transformer) => tool && transformer.transform(tool, place),
-        definition,
-      );
-      if (!last) return { kind: "filtered", reason: "a transformer in the program's own code leaves it out" };
-      return { kind: "kept", definition: last, pinned, defaults };
-    } catch (error) {
-      return { kind: "broken", reason: `a transformer in the program's own code failed on it: ${messageOf(error)}` };
+    let last = definition;
+    for (const transformer of applied) {
+      const made = transformed(transformer, last, place);
+      if ("kind" in made) return made;
+      last = made;
     }
+    return { kind: "kept", definition: last, pinned, defaults };
   };
+}
+
+/** The tool as the transformer makes it, or why it is left out. Whatever plain JavaScript returns is checked. */
+function transformed(
+  transformer: ToolTransformer,
+  tool: ToolDefinition,
+  place: ToolPlace,
+): ToolDefinition | Extract<Shaped, { readonly reason: string }> {
+  const { name } = transformer;
+  const named =
+    name === undefined ? "a transformer in the program's own code" : `the transformer ${JSON.stringify(name)}`;
+  try {
+    const made = transformer.transform(tool, place);
+    if (made === null) return { kind: "filtered", reason: `${named} leaves it out` };
+    const problem = definitionProblem(made);
+    return problem === undefined ? made : { kind: "broken", reason: `${named} made it unusable: ${problem}` };
+  } catch (error) {
+    return { kind: "broken", reason: `${named} failed on it: ${messageOf(error)}` };
+  }
+}
+
+/** What no type holds plain JavaScript to. */
+function definitionProblem(made: unknown): string | undefined {
+  if (!isJsonObject(made)) return "it returned neither a tool nor null";
+  const { name, description, inputSchema } = made;
+  if (typeof name !== "string" || name.trim() === "") return "its name must be a text that is not empty";
+  if (typeof description !== "string") return "its description must be a text";
+  return isJsonObject(inputSchema) ? undefined : "its inputSchema must be a JSON Schema object";
+}
+
+/** Tools of servers, whoever named them. */
+const SERVER_ORIGINS: ReadonlySet<ToolOrigin> = new Set(["user", "project", "client"]);
+
+function appliesTo({ applyTo = "servers" }: ToolTransformer, origin: ToolOrigin): boolean {
+  return applyTo === "all" || SERVER_ORIGINS.has(origin);
 }
 
 /** Why a tool of that name is left out by the entry of its server; undefined when it is not. */
@@ -120,7 +153,12 @@ export interface ServerInclude {
 /** All that configuration says about a source's tools. */
 export interface SourceSettings extends ShapeSettings, ServerInclude {}
 
-/** Where the tool being transformed comes from. */
+/**
+ * Where the tool being transformed comes from.
+ *
+ * @example
+ * const transform = (tool: ToolDefinition, { source }: ToolPlace) => ({ ...tool, description: `[${source}] ${tool.description}` });
+ */
 export interface ToolPlace {
   readonly source: string;
   readonly origin: ToolOrigin;
@@ -132,8 +170,15 @@ export interface ToolPlace {
  * Code that changes tools: another name, description or schema, or null to leave the tool out. It sees what configuration
  * made of the tool, and the source is still called by its own name, with the arguments as the model wrote them. Must be
  * quick and give the same for the same tool; one that throws costs that tool, with its reason, and no other.
+ *
+ * @example
+ * const prefix: ToolTransformer = { name: "prefix", transform: (tool) => ({ ...tool, name: `mcp_${tool.name}` }) };
  */
 export interface ToolTransformer {
+  /** By which its failures are reported. */
+  readonly name?: string;
+  /** `servers` (default): tools of servers only. `all`: also Tenon's own tools and those of the program itself. */
+  readonly applyTo?: "servers" | "all";
   transform(tool: ToolDefinition, place: ToolPlace): ToolDefinition | null;
 }
 

@@ -85,7 +85,15 @@ export function whyTool(name: string, state: CatalogState): WhyAnswer {
   if (resolved.kind === "one") {
     const answer = whyKnown(resolved.known, state);
     const lookAlikes = state.lookAlikes(resolved.known);
-    return lookAlikes.length === 0 ? answer : { ...answer, text: [answer.text, ...lookAlikes].join(" "), lookAlikes };
+    const others = sameName(name, resolved.known, state.sources);
+    const texts = [answer.text, ...others, ...lookAlikes];
+    return texts.length === 1
+      ? answer
+      : {
+          ...answer,
+          text: texts.join(" "),
+          ...defined({ lookAlikes: lookAlikes.length > 0 ? lookAlikes : undefined }),
+        };
   }
   const absent = resolved.kind === "none" ? whyAbsent(name, state) : undefined;
   if (absent) return absent;
@@ -96,6 +104,14 @@ export function whyTool(name: string, state: CatalogState): WhyAnswer {
   }
   const advice = candidates.length === 0 ? "" : ` Close to it: ${candidates.join(", ")}.`;
   return { kind: "unknown", text: `No server of this session has a tool "${name}".${advice}`, candidates };
+}
+
+/** A bare name means the tool that a model calls so; others may have it as their own name. */
+function sameName(name: string, known: KnownTool, sources: readonly KnownTools[]): readonly string[] {
+  const others = sources
+    .flatMap(({ tools }) => tools.filter((one) => one !== known && one.raw.name === name))
+    .map(pathOf);
+  return others.length === 0 ? [] : [`${others.join(" and ")} ${others.length === 1 ? "has" : "have"} the same name.`];
 }
 
 /** A tool of the session, or one that is left out of it, in front of the model or not. */

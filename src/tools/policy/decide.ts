@@ -97,9 +97,9 @@ export interface PolicySubject extends HintedTool {
   /** From `resolvePaths`; `under` is unclear where it is not in here. */
   readonly paths: PathTable;
   /** Whose shell reads commands; POSIX unless given. */
-  readonly platform?: NodeJS.Platform;
+  readonly platform?: NodeJS.Platform | undefined;
   /** A client runs it, under a name of the client's choice. */
-  readonly isOfClient?: boolean;
+  readonly isOfClient?: boolean | undefined;
 }
 
 class OutOfSteps extends Error {}
@@ -111,9 +111,8 @@ class OutOfSteps extends Error {}
 class MatchMeter {
   #left: number = TOOL_LIMITS.policyMatchSteps;
   /** Texts that were looked through for `..`: once for all rules. */
-  readonly #climbing = new Map<string, boolean>();
-
-  readonly #commands = new Map<string, CommandStarts>();
+  #climbing: Map<string, boolean> | undefined;
+  #commands: Map<string, CommandStarts> | undefined;
 
   readonly spend = (steps: number): void => {
     this.#left -= steps;
@@ -122,9 +121,10 @@ class MatchMeter {
 
   /** A command is taken apart once for all rules. */
   commandStarts(text: string, platform: NodeJS.Platform | undefined): CommandStarts {
-    const known = this.#commands.get(text);
+    const known = this.#commands?.get(text);
     if (!known) this.spend(STARTS_STEPS * text.length);
     const starts = known ?? commandStarts(text, platform);
+    this.#commands ??= new Map();
     this.#commands.set(text, starts);
     this.spend(starts.sure.length + starts.maybe.length);
     return starts;
@@ -132,10 +132,11 @@ class MatchMeter {
 
   /** "/work/../etc" begins with "/work/" and does not lie there. */
   isClimbing(text: string): boolean {
-    const known = this.#climbing.get(text);
+    const known = this.#climbing?.get(text);
     if (known !== undefined) return known;
     this.spend(text.length);
     const isClimbing = text.includes("..") && /(?:^|[/\\])\.\.(?:$|[/\\])/u.test(text);
+    this.#climbing ??= new Map();
     this.#climbing.set(text, isClimbing);
     return isClimbing;
   }
@@ -153,7 +154,8 @@ function matchRule(rule: PolicyRule, subject: PolicySubject, meter: MatchMeter):
   try {
     const isNamed = (glob: string | undefined, name: string) => glob === undefined || globOf(glob)(name, meter.spend);
     if (!isNamed(rule.server, subject.server) || !isNamed(rule.tool, subject.tool)) return "no";
-    const verdicts = (rule.arguments ?? []).map((condition) => testCondition(condition, subject, effect, meter));
+    if (!rule.arguments) return "yes";
+    const verdicts = rule.arguments.map((condition) => testCondition(condition, subject, effect, meter));
     return verdicts.includes("no") ? "no" : verdicts.includes("unclear") ? "unclear" : "yes";
   } catch (thrown) {
     if (thrown instanceof OutOfSteps) return "unclear";

@@ -114,7 +114,10 @@ export function lockHold(
   if (problem !== undefined) return unreadable(`cannot be compared with ${file}: ${problem}`);
   const tools = lockedServer(lock, source);
   if (tools === undefined) return undefined;
-  if (tools === null) return unreadable(`cannot be compared with ${file}: what it says of its server cannot be read`);
+  if (tools === null)
+    return unreadable(
+      `cannot be compared with ${file}: what it says of its server is not as Tenon wrote it (edited by hand, or merged badly)`,
+    );
   const locked = lockedTool(tools, definition.name);
   if (locked?.hash === subject.definitionHash) return undefined;
   return {

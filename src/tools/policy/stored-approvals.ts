@@ -77,6 +77,7 @@ export class Approvals {
    * Undefined when everything about it could be read.
    */
   unreadable(subject: ApprovalSubject): string | undefined {
+    if (this.#problems.length === 0) return undefined;
     const id = decisionId(refusalOf(subject));
     const problem = this.#problems.find((one) => one.id === undefined || one.id === id);
     if (!problem) return undefined;
@@ -120,7 +121,9 @@ export class Approvals {
   pin(subject: ApprovalSubject): void {
     if (subject.origin === "builtin") return; // changes with Tenon itself only
     const known = this.#acceptedOf(subject);
-    const isApproved = known?.hash === subject.definitionHash && known.isApproved;
+    const isSame = known?.hash === subject.definitionHash;
+    if (isSame && known.isPinned) return;
+    const isApproved = isSame && known.isApproved;
     this.#take(subject, isApproved, true);
   }
 
@@ -369,7 +372,7 @@ export function grantedCall(
   return inSession;
 }
 
-export function coversCall(grant: OfferedGrant, { offer, command }: GrantedCall): boolean {
+function coversCall(grant: OfferedGrant, { offer, command }: GrantedCall): boolean {
   if (grant.kind === "command") {
     if (offer?.kind !== "command" || !command) return false;
     return grant.project === offer.project && grant.folder === offer.folder && coversCommand(grant, command);

@@ -36,6 +36,8 @@ export interface Presented {
   readonly model: ModelResult;
   /** The same outcome for the screen and the journal: text marked and clipped, media as they came. */
   readonly outcome: ToolOutcome;
+  /** As its source gave it, for the program around Tenon. */
+  readonly raw?: ToolOutcome;
 }
 
 /** Rejects only for a bug: the result says what could not be kept. */
@@ -46,6 +48,10 @@ export async function presentOutcome(outcome: ToolOutcome, context: ResultContex
       const { kind, structured, warnings } = outcome;
       const isOwn = outcome.kind === "failed" && outcome.isOwn === true;
       const { model, person } = await new Presentation(context).present(outcome, kind);
+      if (!isOwn && structured === undefined && warnings === undefined) {
+        const { origin } = context;
+        return { model: { isError: kind === "failed", content: model, origin }, outcome: { kind, content: person } };
+      }
       const isShort = structured !== undefined && jsonStart(structured, LIMITS.resultMaxBytes).isWhole;
       const shown = {
         isOwn: isOwn || undefined,
@@ -117,6 +123,14 @@ export function nothingOf(kind: "done" | "failed"): string {
   return kind === "done" ? "(The tool returned nothing.)" : "(The tool reported an error and gave no details.)";
 }
 
+/** Most results are one short text and nothing else: it is marked, and there is nothing to place. Undefined for all others. */
+function plainTexts({ content, structured }: ToolAnswer): readonly ContentBlock[] | undefined {
+  const [block] = content;
+  if (content.length !== 1 || structured !== undefined || block?.type !== "text") return undefined;
+  const texts = block.text.trim() === "" ? undefined : allWithin([wordsOf(block)], WHOLE);
+  return texts?.map((one) => text(one));
+}
+
 class Presentation {
   readonly #store: ResultStore;
   readonly #facts: { readonly origin: string };
@@ -132,6 +146,8 @@ class Presentation {
     answer: ToolAnswer,
     kind: "done" | "failed",
   ): Promise<Readonly<Record<"model" | "person", readonly ContentBlock[]>>> {
+    const plain = plainTexts(answer);
+    if (plain) return { model: plain, person: plain };
     const placed: Placed[] = [];
     for (const block of answer.content) placed.push(await this.#place(block));
     const structured = await this.#structured(answer, placed);

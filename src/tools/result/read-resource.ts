@@ -16,7 +16,7 @@ import {
   type ToolSource,
 } from "../tool.js";
 
-export const READ_RESOURCE = "tenon_read_resource";
+const READ_RESOURCE = "tenon_read_resource";
 
 const LINE_CHARS = 300;
 

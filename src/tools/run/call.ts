@@ -1,11 +1,10 @@
 // One prepared call to exactly one outcome: fill in, validate, approve, journal, send.
 import { abortListeners, contained } from "../../base/async/scope.js";
 import { messageOf } from "../../base/errors.js";
-import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { inSpan } from "../../base/ports/trace.js";
-import type { World } from "../../base/ports/world.js";
+import type { Timer, World } from "../../base/ports/world.js";
 import { checkAgainstSchema, withoutMisfitNulls } from "../../base/schema/schema-check.js";
 import { type CatalogEntry, callArguments } from "../catalog/offer.js";
 import { TOOL_LIMITS } from "../limits.js";
@@ -38,6 +37,31 @@ const CANCELLED: ToolOutcome = { kind: "cancelled" };
  * the source ignores the signal. The last event is `ended`, which comes once.
  */
 export async function runCall(call: PreparedCall, ports: RunPorts, options: RunOptions): Promise<Presented> {
+  const { preparation, outcome, sentFor: tookMs } = await runToOutcome(call, ports, options);
+  const tool = preparation?.entry?.tool;
+  const source = tookMs === undefined ? undefined : tool;
+  const label = preparation?.plan.kind === "lasting" ? preparation.plan.lasting.label : source?.label;
+  const presented = await present(outcome, ports, label ?? "tenon");
+  options.onEvent({ kind: "ended", call, outcome: presented.outcome, elapsedMs: tookMs ?? 0 });
+  if (outcome.kind === "done" && tool)
+    contained(ports.world.log, "noting the use of a tool", () => ports.onUsed?.(tool));
+  return { model: presented.model, outcome: presented.outcome, raw: outcome };
+}
+
+/** As `runCall`, for callers that are no model: the outcome is as the source gave it, and no event ends the call. */
+export async function runDirect(call: PreparedCall, ports: DirectPorts, options: RunOptions): Promise<ToolOutcome> {
+  return (await runToOutcome(call, ports, options)).outcome;
+}
+
+interface Ended {
+  /** Undefined when it was cancelled before its server had started. */
+  readonly preparation: Preparation | undefined;
+  readonly outcome: ToolOutcome;
+  /** Milliseconds since it was sent; undefined if it never was. */
+  readonly sentFor: number | undefined;
+}
+
+async function runToOutcome(call: PreparedCall, ports: DirectPorts, options: RunOptions): Promise<Ended> {
   const { world } = ports;
   let sentMs: number | undefined;
   let isOver = false;
@@ -57,14 +81,7 @@ export async function runCall(call: PreparedCall, ports: RunPorts, options: RunO
   const preparation = await whenStarted(PreparedCall.open(call), steps);
   const outcome = preparation ? await outcomeOf(preparation, ports, steps) : CANCELLED;
   isOver = true;
-  const tookMs = elapsedMs();
-  const tool = preparation?.entry?.tool;
-  const source = sentMs === undefined ? undefined : tool;
-  const label = preparation?.plan.kind === "lasting" ? preparation.plan.lasting.label : source?.label;
-  const presented = await present(outcome, ports, label ?? "tenon");
-  options.onEvent({ kind: "ended", call, outcome: presented.outcome, elapsedMs: tookMs });
-  if (outcome.kind === "done" && tool) contained(world.log, "noting the use of a tool", () => ports.onUsed?.(tool));
-  return presented;
+  return { preparation, outcome, sentFor: sentMs === undefined ? undefined : elapsedMs() };
 }
 
 /** Never rejects. */
@@ -103,7 +120,7 @@ async function whenStarted(preparation: Preparation, { signal, onProgress }: Ste
   }
 }
 
-async function outcomeOf(call: Preparation, ports: RunPorts, steps: Steps): Promise<ToolOutcome> {
+async function outcomeOf(call: Preparation, ports: DirectPorts, steps: Steps): Promise<ToolOutcome> {
   const { plan, name } = call;
   if (plan.kind === "ended") return plan.outcome;
   if (plan.kind === "starting") return failed(notMade(name, "its server does not start"));
@@ -130,16 +147,17 @@ interface Cleared {
 async function cleared(
   { call: { toolCallId }, name, given }: Preparation,
   entry: CatalogEntry,
-  ports: RunPorts,
+  ports: DirectPorts,
   { signal, onAsking }: Steps,
 ): Promise<Cleared | ToolOutcome> {
   const finished = await untilAborted(finishArguments(entry, given, ports), signal);
   if (finished === ABORTED) return CANCELLED;
-  if (!finished.ok) return failed(notMade(name, finished.reason));
+  if (!finished.ok) return failed(notMade(name, finished.reason), "tool.invalid_arguments");
   const { arguments: complete, inserted } = finished;
   const request: CallRequest = { toolCallId, tool: entry.tool, arguments: complete, inserted };
   const shown = inserted.length > 0 ? forPeople(complete) : complete;
-  const asked = { ...request, raw: entry.raw, shown, ...defined({ held: entry.held }), onAsking };
+  const { tool, raw, held } = entry;
+  const asked = { toolCallId, tool, arguments: complete, inserted, raw, shown, held, onAsking };
   const approval = await untilAborted(ports.approve(asked, signal), signal);
   if (approval === ABORTED || approval.kind === "cancelled") return CANCELLED;
   return approval.kind === "refused" ? approval : { request, expected: approval.expected };
@@ -149,7 +167,7 @@ async function cleared(
 async function resumed(
   { call: { toolCallId }, name }: Preparation,
   lasting: SentBefore,
-  { world }: RunPorts,
+  { world }: DirectPorts,
   { signal, onSending, onProgress }: Steps,
 ): Promise<ToolOutcome> {
   try {
@@ -165,24 +183,25 @@ async function resumed(
 async function sent(
   { source, raw, tool }: CatalogEntry,
   { request, expected }: Cleared,
-  ports: RunPorts,
+  ports: DirectPorts,
   { signal, onSending, onProgress }: Steps,
 ): Promise<ToolOutcome> {
   let kept: Promise<void> | undefined;
   try {
     onSending();
-    const answering = source.call({
+    const call: SourceCall = {
       toolCallId: request.toolCallId,
       tool: raw.name,
       arguments: request.arguments,
+      definition: raw,
       signal,
-      ...defined({ expected }),
       onProgress,
       onLasting: (lasting) => {
         kept = ports.journal.lasting?.(request, { ...lasting, tool: raw.name });
         kept?.catch(() => undefined); // heard below
       },
-    });
+    };
+    const answering = source.call(expected === undefined ? call : { ...call, expected });
     const outcome = await untilAborted(Promise.resolve(answering), signal, ports.world);
     await kept;
     if (outcome === ABORTED) return CANCELLED;
@@ -304,18 +323,25 @@ function untilAborted<T>(
   world?: Pick<World, "after">,
 ): Promise<T | typeof ABORTED> {
   return new Promise((resolve, reject) => {
-    let clearGrace = () => {};
+    let grace: Timer | undefined;
     const giveUp = () => {
       if (!world) return resolve(ABORTED);
-      const timer = world.after(TOOL_LIMITS.cancelGraceMs, () => resolve(ABORTED));
-      clearGrace = () => timer.clear();
+      grace = world.after(TOOL_LIMITS.cancelGraceMs, () => resolve(ABORTED));
     };
     const listeners = abortListeners(signal);
     const leave = () => {
       listeners.delete(giveUp);
-      clearGrace();
+      grace?.clear();
     };
-    promise.finally(leave).then(resolve, reject);
+    promise
+      .then((value) => {
+        leave();
+        resolve(value);
+      })
+      .catch((error: unknown) => {
+        leave();
+        reject(error);
+      });
     if (signal.aborted) giveUp();
     else listeners.add(giveUp);
   });
@@ -427,7 +453,7 @@ export interface ApprovalRequest extends CallRequest {
   /** The arguments for people: where results were put in, long texts are cut, with their length. */
   readonly shown: JsonObject;
   /** The definition changed since it was approved, and why that matters: a person has to see it. */
-  readonly held?: string;
+  readonly held?: string | undefined;
   /** To be called when a person is being asked, and the call waits for the answer. */
   onAsking(): void;
 }
@@ -460,6 +486,9 @@ export interface RunPorts {
   /** A call of the tool went well. */
   onUsed?(tool: CatalogTool): void;
 }
+
+/** What nothing is prepared for a model with. */
+export type DirectPorts = Omit<RunPorts, "media">;
 
 /** What happens to a call between its being asked for and its one outcome. */
 export type CallEvent = { readonly call: PreparedCall } & (

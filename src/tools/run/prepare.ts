@@ -1,5 +1,6 @@
 // From the name and the text a model wrote to the tool and the arguments it meant, or to the words that say what is wrong.
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
+import type { ErrorCode } from "../../base/errors.js";
+import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
 import { CALL_TOOL, SEARCH_TOOLS } from "../catalog/meta-tools.js";
 import type { CatalogEntry, Offer, StartingSource } from "../catalog/offer.js";
 import { type CatalogTool, failed, type SourceCall, type ToolCall, type ToolOutcome } from "../tool.js";
@@ -10,7 +11,7 @@ const MAX_SUGGESTIONS = 3;
 
 /** The inside of a prepared call, for this module only. */
 export interface Preparation {
-  readonly call: ToolCall;
+  readonly call: WantedCall;
   /** Of the tool that is meant: where the call came through `tenon_call_tool`, the one named inside. */
   readonly name: string;
   readonly entry?: CatalogEntry | undefined;
@@ -57,8 +58,12 @@ export class PreparedCall {
   }
 }
 
+/** A call as a model wrote it, or one of a program, whose arguments need not be read. */
+export type WantedCall = Omit<ToolCall, "argumentsJson"> &
+  (Pick<ToolCall, "argumentsJson"> | { readonly arguments: JsonObject });
+
 /** Arguments are those the tool itself wants: the changes of a provider's schema form have been undone. */
-export function prepareCall(call: ToolCall, offer: Offer): PreparedCall {
+export function prepareCall(call: WantedCall, offer: Offer): PreparedCall {
   return new PreparedCall(preparationOf(call, offer));
 }
 
@@ -85,18 +90,19 @@ export function prepareSent(call: ToolCall, offer: Offer, lasting?: SentBefore):
   return new PreparedCall({ ...preparation, plan: { kind: "ended", outcome } });
 }
 
-function preparationOf(call: ToolCall, offer: Offer): Preparation {
+function preparationOf(call: WantedCall, offer: Offer): Preparation {
   const { name } = call;
   const entry = offer.find(name);
   if (!entry) return unknown({ call, name }, offer);
-  const read = readArguments(call.argumentsJson);
+  const read: ReadArguments =
+    "arguments" in call ? { ok: true, arguments: call.arguments } : readArguments(call.argumentsJson);
   if (!isWrapper(entry)) return ready({ call, name }, entry, read);
   if (!read.ok) return ended({ call, name, entry }, notMade(name, read.reason));
   return unwrapped(call, entry, read.arguments, offer);
 }
 
 /** The wrapper vanishes here, so that approval, events, journal and result are those of the tool that is really called. */
-function unwrapped(call: ToolCall, wrapper: CatalogEntry, given: JsonObject, offer: Offer): Preparation {
+function unwrapped(call: WantedCall, wrapper: CatalogEntry, given: JsonObject, offer: Offer): Preparation {
   const { name } = given;
   const outside = { call, name: call.name, entry: wrapper, given };
   if (typeof name !== "string") {
@@ -113,17 +119,18 @@ function unwrapped(call: ToolCall, wrapper: CatalogEntry, given: JsonObject, off
 type Begun = Pick<Preparation, "call" | "name"> & Partial<Pick<Preparation, "entry" | "given">>;
 
 function ready(begun: Begun, entry: CatalogEntry, read: ReadArguments): Preparation {
-  if (!read.ok) return ended({ ...begun, entry }, notMade(begun.name, read.reason));
+  if (!read.ok) return ended({ ...begun, entry }, notMade(begun.name, read.reason), "tool.invalid_arguments");
   const given = read.arguments;
   if (entry.unavailable !== undefined) return ended({ ...begun, entry, given }, notMade(begun.name, entry.unavailable));
-  return { ...begun, entry, given, plan: { kind: "call", entry } };
+  const { call, name } = begun;
+  return { call, name, entry, given, plan: { kind: "call", entry } };
 }
 
 function unknown(begun: Begun, offer: Offer): Preparation {
   const source = offer.starting?.(begun.name);
   return source
     ? { given: {}, ...begun, plan: { kind: "starting", source } }
-    : ended(begun, unknownTool(begun.name, offer));
+    : ended(begun, unknownTool(begun.name, offer), "tool.unknown");
 }
 
 /** The same call once the server it may be for has started, or with the words that say why it cannot be made. */
@@ -136,11 +143,11 @@ export async function preparedWhenStarted(
   const again = preparationOf(call, offer);
   if (again.plan.kind !== "starting" && (again.entry || problem === undefined)) return again;
   const words = `its server "${source.server}" cannot be used: ${problem ?? "it does not start"}`;
-  return ended({ call, name, given }, notMade(name, words));
+  return ended({ call, name, given }, notMade(name, words), "mcp.not_ready");
 }
 
-function ended(begun: Begun, words: string): Preparation {
-  return { given: {}, ...begun, plan: { kind: "ended", outcome: failed(words) } };
+function ended(begun: Begun, words: string, code?: ErrorCode): Preparation {
+  return { given: {}, ...begun, plan: { kind: "ended", outcome: failed(words, code) } };
 }
 
 function isWrapper({ tool, raw }: CatalogEntry): boolean {
@@ -181,7 +188,7 @@ export function readArguments(json: string): ReadArguments {
 }
 
 /** An object, or one written as a text, as some models and gateways do. */
-function asArguments(value: JsonValue | undefined): ReadArguments {
+export function asArguments(value: unknown): ReadArguments {
   if (value === undefined || value === null) return { ok: true, arguments: {} };
   if (isJsonObject(value)) return { ok: true, arguments: value };
   const inner = typeof value === "string" ? parseJson(value) : undefined;

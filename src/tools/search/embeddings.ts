@@ -10,7 +10,12 @@ import { TOOL_LIMITS } from "../limits.js";
 import type { CatalogTool } from "../tool.js";
 import { KEY_BYTES, VectorFile } from "./vector-file.js";
 
-/** Provided by the program that embeds Tenon, or made from the configuration: a local model, or an endpoint. */
+/**
+ * Provided by the program that embeds Tenon, or made from the configuration: a local model, or an endpoint.
+ *
+ * @example
+ * const embedder: Embedder = { id: "my/embedder", embed: async (texts) => await vectorsOf(texts) };
+ */
 export interface Embedder {
   /** Names the model, for people too: vectors of two models cannot be compared. Asked for after the first vector. */
   readonly id: string;

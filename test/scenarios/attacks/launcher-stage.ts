@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { StdioSpec } from "../../../src/index.js";
+import type { StdioSpec } from "../../../src/mcp/index.js";
 import { guardedLaunch, launchConcern } from "../../../src/mcp/transport/launchers/guarded-launch.js";
 import { nodeWorld } from "../../../src/world/index.js";
 import { TemporaryFolder } from "../agent.js";

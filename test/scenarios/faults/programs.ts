@@ -1,7 +1,8 @@
 // Ten whole programs against the runtime, each of which every operation of its World may fail in.
 import { join } from "node:path";
 import { isJsonObject } from "../../../src/base/json/json.js";
-import type { ElicitQuestion, ServerSpec, Session } from "../../../src/index.js";
+import type { ServerSpec } from "../../../src/mcp/index.js";
+import type { ElicitQuestion, Session } from "../../../src/session/index.js";
 import {
   type AuthServer,
   answerText,

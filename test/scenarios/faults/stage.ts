@@ -5,24 +5,21 @@ import { join } from "node:path";
 import { messageOf } from "../../../src/base/errors.js";
 import type { JsonObject } from "../../../src/base/json/json.js";
 import type { World } from "../../../src/base/ports/world.js";
+import { DiskGrantStore } from "../../../src/config/index.js";
+import type { ServerSpec, StdioSpec } from "../../../src/mcp/index.js";
+import type { Model, ModelEvent, ModelRequest } from "../../../src/models/index.js";
 import {
-  createRuntime,
-  DiskGrantStore,
-  type Model,
-  type ModelEvent,
-  type ModelRequest,
-  nodeWorld,
-  type RuntimeOptions,
-  type ServerSpec,
+  createHost,
+  type HostOptions,
   type Session,
   type SessionEvent,
   type SessionHost,
   type SessionPorts,
-  type StdioSpec,
-} from "../../../src/index.js";
+} from "../../../src/session/index.js";
 import { type Behaviour, echoTool, type FakeChild, FakeWorld, settle } from "../../../src/testing/index.js";
 import { FakeChild as Child, scriptedChild } from "../../../src/testing/kit/world/child.js";
 import { FaultyWorld, type PlannedFault } from "../../../src/testing/lab/faulty-world.js";
+import { nodeWorld } from "../../../src/world/index.js";
 
 const HOME = "/home/person";
 const PROJECT = "/home/person/project";
@@ -56,7 +53,7 @@ export interface StageOptions {
   readonly plan?: PlannedFault;
   /** The files are those of this machine, in a folder of their own. */
   readonly hasRealFiles?: boolean;
-  readonly runtime?: Partial<RuntimeOptions>;
+  readonly runtime?: Partial<HostOptions>;
   readonly env?: Readonly<Record<string, string>>;
   /** The person's own file. */
   readonly config?: JsonObject;
@@ -106,7 +103,7 @@ export class FaultStage {
       dir: join(this.home, ".local/state/tenon/grants"),
       keyring: "there is none here",
     });
-    this.host = createRuntime({ world, model: MODEL, grants, config: {}, ...runtime });
+    this.host = createHost({ world, model: MODEL, grants, config: {}, ...runtime });
   }
 
   #start(request: ConstructorParameters<typeof FakeChild>[0]): FakeChild | undefined {
@@ -248,7 +245,7 @@ export class FaultStage {
   /** Every session that ever told somebody that a turn is over loads, with that turn in it. */
   async #journals(): Promise<readonly string[]> {
     const problems: string[] = [];
-    const host = createRuntime({ world: this.#healthy, model: MODEL, builtin: [] });
+    const host = createHost({ world: this.#healthy, model: MODEL, builtin: [] });
     const stored = await this.#healthy.files.list(join(this.home, ".local/state/tenon/sessions"));
     const journals = stored.flatMap(({ name }) => (name.endsWith(".ndjson") ? [name.slice(0, -7)] : []));
     for (const id of new Set([...journals, ...this.#acknowledged.map((turn) => turn.id)])) {

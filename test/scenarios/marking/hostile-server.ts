@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { markHidden } from "../../../src/base/text/marking.js";
-import type { StdioSpec } from "../../../src/index.js";
+import type { StdioSpec } from "../../../src/mcp/index.js";
 
 /** Bidi, zero-width, TAG, bell, escape; then a line that pretends to be Tenon's, in two spellings. */
 export const HIDDEN = "\u202ex\u200bx\u{e0041}x\u0007x\u001b[31m";

@@ -147,7 +147,7 @@ export class OAuthStage implements AsyncDisposable {
   /** As a person runs it: `script` is the terminal, wide enough that no address is broken. */
   startInTerminal(args: readonly string[]): RunningCommand {
     const line = [agentNode(), TENON, ...args].map((word) => `'${word}'`).join(" ");
-    const env = this.env({ TERM: "xterm-256color" });
+    const env = this.env({ TERM: "dumb" });
     const words = ["-qec", `stty cols 2000; exec ${line}`, "/dev/null"];
     return new RunningCommand("script", words, { env, cwd: this.home.path });
   }

@@ -1,24 +1,23 @@
 // One session of the library against one fake provider, with everything it told, and the end that every case shares.
 import { expect } from "vitest";
+import type { ErrorCode, TenonError } from "../../../src/base/errors.js";
 import { toTenonError } from "../../../src/base/errors.js";
+import type { World } from "../../../src/base/ports/world.js";
 import type { ContentBlock } from "../../../src/base/text/content.js";
+import type { ServerSpec } from "../../../src/mcp/index.js";
+import { lazyModel, loadModel } from "../../../src/models/index.js";
 import {
-  createRuntime,
-  type ErrorCode,
-  nodeWorld,
+  createHost,
   type PermissionAnswer,
   type PromptResult,
-  type ServerSpec,
   type Session,
   type SessionEvent,
   type SessionHost,
-  type TenonError,
-  type World,
-} from "../../../src/index.js";
-import { lazyModel, loadModel } from "../../../src/models/index.js";
+} from "../../../src/session/index.js";
 import { type Behaviour, echoTool, scriptedServer } from "../../../src/testing/index.js";
 import { Feed } from "../../../src/testing/kit/feed.js";
 import { type FakeProvider, type FakeProviderOptions, fakeProvider } from "../../../src/testing/lab/index.js";
+import { nodeWorld } from "../../../src/world/index.js";
 import { cleanEnv, TemporaryFolder } from "../agent.js";
 import type { Target } from "./target.js";
 
@@ -92,7 +91,7 @@ export class Stage implements AsyncDisposable {
     const world = options.hurries === true ? this.#hurried(real) : real;
     const { load } = options;
     const loaded = () => loadModel(target.model, { env: world.env, fetch: world.fetch, ...load });
-    this.#runtime = createRuntime({ world, model: load ? lazyModel(target.model, loaded) : target.model });
+    this.#runtime = createHost({ world, model: load ? lazyModel(target.model, loaded) : target.model });
     const servers = Object.entries(options.servers ?? { s: TABLE_SERVER });
     this.session = this.#runtime.createSession({
       cwd: this.home.path,

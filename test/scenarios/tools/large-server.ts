@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { StdioSpec } from "../../../src/index.js";
+import type { StdioSpec } from "../../../src/mcp/index.js";
 
 /** 12 MB in lines that can be told apart. */
 export const REPORT_LINES = 200_000;

@@ -1,6 +1,8 @@
 // A model of the test's own: it answers as a script says and keeps every request it was sent.
+
+import type { JsonObject } from "../../../src/base/json/json.js";
 import { plainText } from "../../../src/base/text/content.js";
-import type { JsonObject, Model, ModelEvent, ModelRequest } from "../../../src/index.js";
+import type { Model, ModelEvent, ModelRequest } from "../../../src/models/index.js";
 
 /** Words, or calls in their order. */
 type Said = string | readonly { readonly name: string; readonly arguments: JsonObject | string }[];

@@ -1,21 +1,20 @@
 // A session of the library with servers, tools and a model of the test's own, in a home and a project that go with it.
 import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { StdioSpec } from "../../../src/mcp/index.js";
+import type { Model } from "../../../src/models/index.js";
 import {
-  createRuntime,
-  type Model,
+  createHost,
   type NewSession,
-  nodeWorld,
   type PermissionAnswer,
   type PermissionQuestion,
   type Session,
   type SessionEvent,
   type SessionHost,
-  type StdioSpec,
-  type ToolOutcome,
-  type ToolTransformer,
-} from "../../../src/index.js";
+} from "../../../src/session/index.js";
 import { type Behaviour, scriptedServer } from "../../../src/testing/index.js";
+import type { ToolOutcome, ToolTransformer } from "../../../src/tools/index.js";
+import { nodeWorld } from "../../../src/world/index.js";
 import { cleanEnv, TemporaryFolder } from "../agent.js";
 
 interface OpenOptions extends Omit<NewSession, "cwd"> {
@@ -64,7 +63,7 @@ export class ToolBench implements AsyncDisposable {
     const { model, env = {}, transformers, answer: _answer, ...request } = options;
     const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
     const world = nodeWorld({ env: cleanEnv(this.home, { HOME: this.home, ...env }), log });
-    const runtime = createRuntime({ world, model, config: {}, ...(transformers ? { transformers } : {}) });
+    const runtime = createHost({ world, model, config: {}, ...(transformers ? { transformers } : {}) });
     return { runtime, request };
   }
 

@@ -47,7 +47,7 @@ test("the key is kept under a name, and the user's file says which", async () =>
 });
 
 test.each([
-  [{ answer: "7", key: "sk" }, "none of them"],
+  [{ answer: "9", key: "sk" }, "none of them"],
   [{ answer: "1", key: undefined }, "no key was given"],
   [{ key: "sk" }, "no terminal"],
 ])("what is missing leaves everything as it was: %o", async (given, words) => {

@@ -2,12 +2,13 @@
 import { describe, expect, it } from "vitest";
 import { Terminal } from "../../../../test/terminal.js";
 import { TABLE } from "../../table.js";
-import { bashScript, fishScript, wordsOf, zshScript } from "./completion.js";
+import { bashScript, fishScript, powershellScript, wordsOf, zshScript } from "./completion.js";
 
 describe.each([
   ["bash", bashScript],
   ["zsh", zshScript],
   ["fish", fishScript],
+  ["powershell", powershellScript],
 ])("%s", (shell, script) => {
   it("has every command with its options, and none that is hidden", async () => {
     const { out, code } = await new Terminal().run("completion", shell);

@@ -17,7 +17,7 @@ export function completionOf(table: readonly TableEntry[]): Run<Values<never, "n
   return async ({ values, words: [shell = ""] }, context) => {
     if (values.names !== undefined) return print(context, (await namesOf(values.names, context)).map(visibleLine));
     const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined;
-    if (!script) throw misused("SHELL must be bash, zsh or fish");
+    if (!script) throw misused("SHELL must be bash, zsh, fish or powershell");
     context.output.write(script(wordsOf(table)));
   };
 }
@@ -26,6 +26,7 @@ const SCRIPTS: Readonly<Record<string, (table: CompletedTable) => string>> = {
   bash: bashScript,
   zsh: zshScript,
   fish: fishScript,
+  powershell: powershellScript,
 };
 
 /** Runs while a person types: starts nothing and asks nothing. */
@@ -276,4 +277,53 @@ function offerFlags(offer: Offer): string {
 
 function fishQuoted(text: string): string {
   return `'${text.replaceAll(/['\\]/gu, (sign) => `\\${sign}`)}'`;
+}
+
+// Completion for PowerShell: one table of words by path, looked up by a script block.
+
+export function powershellScript({ names, groups, commands }: CompletedTable): string {
+  const rows = [
+    ["", [...names.map(({ name }) => name), "--help", "--version"]],
+    ...groups.map(({ name, commands: inside }) => [name, [...inside.map((one) => one.name), "--help"]] as const),
+    ...commands.map(({ path, options, words }) => {
+      const flags = options.map(({ name }) => `--${name}`);
+      return [
+        path,
+        [...flags, ...words.flatMap((offer) => (typeof offer === "string" ? [`@${offer}`] : (offer ?? [])))],
+      ] as const;
+    }),
+  ] as const;
+  const summaries = [...names, ...groups.flatMap((group) => group.commands)];
+  const about = new Map(summaries.map(({ name, summary }) => [name, summary]));
+  const list = (words: readonly string[]) => words.map(powershellQuoted).join(", ");
+  return `# PowerShell completion for tenon; made by: tenon completion powershell
+$tenonWords = @{
+${rows.map(([path, words]) => `  ${powershellQuoted(path)} = @(${list(words)})`).join("\n")}
+}
+$tenonAbout = @{
+${[...about].map(([name, summary]) => `  ${powershellQuoted(name)} = ${powershellQuoted(summary)}`).join("\n")}
+}
+Register-ArgumentCompleter -Native -CommandName tenon -ScriptBlock {
+  param($wordToComplete, $commandAst, $cursorPosition)
+  $typed = @($commandAst.CommandElements | Select-Object -Skip 1 | ForEach-Object { "$_" } | Where-Object { $_ -notlike '-*' -and $_ -ne $wordToComplete })
+  $path = ''
+  foreach ($word in ($typed | Select-Object -First 2)) {
+    $next = ("$path $word").Trim()
+    if ($tenonWords.ContainsKey($next)) { $path = $next }
+  }
+  foreach ($word in $tenonWords[$path]) {
+    $found = if ($word -eq '@server' -or $word -eq '@session') { tenon completion powershell --names $word.Substring(1) 2>$null } elseif ($word -eq '@file') { @() } else { @($word) }
+    foreach ($one in $found) {
+      if ($one -like "$wordToComplete*") {
+        $tip = if ($tenonAbout.ContainsKey($one)) { $tenonAbout[$one] } else { $one }
+        [System.Management.Automation.CompletionResult]::new($one, $one, 'ParameterValue', $tip)
+      }
+    }
+  }
+}
+`;
+}
+
+function powershellQuoted(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
 }

@@ -77,7 +77,7 @@ async function examine(context: CommandContext, mayConnect: boolean): Promise<re
     checkTrust(config),
     ...models,
     ...meaning,
-    ...servers.filter(({ server }) => server.status !== "shadowed").map(checkServer),
+    ...servers.filter(({ server }) => server.status !== "shadowed").map((one) => checkServer(one, context.world.env)),
     sandbox,
     ...checkCommandEnvironment(config, context),
     ...keyring,
@@ -167,7 +167,7 @@ async function checkModels(config: EffectiveConfig, context: CommandContext): Pr
   const keys = (await lookAtProviders(config, context)).flatMap(
     ({ name, key, problem: refusal, models }): Finding[] => {
       const about = { id: `key.${name}`, subject: `key of ${name}` };
-      const cures = [`tenon acp --setup, or correct ${key ?? "its key"}`, "tenon models"];
+      const cures = [`tenon login, or correct ${key ?? "its key"}`, "tenon models"];
       if (refusal !== undefined) return [{ ...about, state: "wrong", text: refusal, cures }];
       return key === undefined ? [] : [{ ...about, state: "ok", text: `from ${key}; ${models.length} models` }];
     },
@@ -197,21 +197,21 @@ async function checkMeaning(config: EffectiveConfig, { world }: CommandContext):
 function modelFinding(id: string, problem: string | undefined): Finding {
   const about = { id: "model", subject: "model" };
   if (problem !== undefined) {
-    return { ...about, state: "wrong", text: `${id}: ${problem}`, cures: ["tenon acp --setup", "tenon models"] };
+    return { ...about, state: "wrong", text: `${id}: ${problem}`, cures: ["tenon login", "tenon models"] };
   }
   if (!id.startsWith("offline/")) return { ...about, state: "ok", text: id };
   const text = `${id}: it matches words to tools and does not reason, since there is no key`;
-  return { ...about, state: "odd", text, cures: ["tenon acp --setup"] };
+  return { ...about, state: "odd", text, cures: ["tenon login"] };
 }
 
 /** A server that was not connected to is judged by its entry. */
-function checkServer({ server, inspection }: InspectedServer): Finding {
+function checkServer({ server, inspection }: InspectedServer, env: CommandContext["world"]["env"]): Finding {
   const about = { id: `server.${server.name}`, subject: `server ${server.name}` };
   if (server.status !== "ready") {
     const isFault = server.status === "invalid" || (server.status === "disabled" && server.isIntended !== true);
     const state = isFault ? "wrong" : server.status === "untrusted" ? "odd" : "unused";
     const text = whyNotReady(server) ?? server.status;
-    return { ...about, state, text, cures: state === "unused" ? [] : nextForUnused(server) };
+    return { ...about, state, text, cures: state === "unused" ? [] : nextForUnused(server, env) };
   }
   if (!inspection) return { ...about, state: "ok", text: "its entry is right; it was not started" };
   const { error, status, tools, tokens, quarantined } = inspection;
@@ -254,6 +254,8 @@ function checkCommandEnvironment(
   return [{ id: "commands.env", subject: "commands", state: "ok", text: words.join("; ") }];
 }
 
+const PROBE_BYTES = 65_536;
+
 async function checkFolder(which: "stateDir" | "cacheDir", { world }: CommandContext): Promise<Finding> {
   const about = which === "stateDir" ? { id: "state", subject: "kept data" } : { id: "cache", subject: "caches" };
   let folder: string;
@@ -265,10 +267,10 @@ async function checkFolder(which: "stateDir" | "cacheDir", { world }: CommandCon
   }
   const probe = join(folder, `.doctor-${Buffer.from(world.randomBytes(6)).toString("hex")}`);
   try {
-    await world.files.writeAtomic(probe, "");
+    await world.files.writeAtomic(probe, "x".repeat(PROBE_BYTES)); // an empty file fits on a full disk
     await world.files.remove(probe);
   } catch (error) {
-    const cures = [`make ${folder} writable, or set TENON_HOME to a folder that is`];
+    const cures = [`make room there, or make ${folder} writable, or set TENON_HOME to another folder`];
     return { ...about, state: "wrong", text: `${folder} cannot be written to: ${messageOf(error)}`, cures };
   }
   const mode = (await world.files.find(folder))?.mode ?? 0;

@@ -11,52 +11,66 @@ import { nodeWorld } from "../../../world/index.js";
 import { runChat } from "../../chat/chat.js";
 import type { ListedSession } from "../../chat/session.js";
 import { misused, type Run, type Values } from "../../command.js";
-import { type GatewayChoice, optionPath } from "../../context.js";
+import { type GatewayChoice, optionPath, readConfig } from "../../context.js";
 import { EXIT, exitAfter } from "../../exit.js";
 import { chooseLog } from "../../log.js";
-import { mayColor } from "../../terminal/stream.js";
 import { notice, wayToGateway } from "../acp/gateway.js";
+import { isPlain, openLive } from "../chat/chat.js";
+import { chatOptions, type Start } from "../chat/start.js";
 import { sessionNamed } from "../sessions/sessions.js";
 
-type AttachValues = Values<"last" | "watch" | "json" | "yes" | "insecure", "gateway" | "token-file">;
+type AttachValues = Values<"last" | "watch" | "json" | "yes" | "plain" | "insecure", "gateway" | "token-file">;
 
-export const runAttach: Run<AttachValues> = async ({ values, words: [name] }, { cwd }) => {
+export const runAttach: Run<AttachValues> = async ({ values, words: [name] }, context) => {
   const { last = false, watch: isWatching = false, json = false, yes = false } = values;
   if (last === (name !== undefined)) {
     throw misused("say which session: its id, the beginning of its id or title, or --last");
   }
   if (isWatching && yes) throw misused("--watch is asked nothing: leave --yes out");
+  const choice = choiceOf(values, context.world);
+  const isTty = process.stdin.isTTY === true && process.stdout.isTTY === true;
+  const live = isTty && !json && !isPlain(values, process.env) ? openLive(!isWatching) : undefined;
+  try {
+    return await attachTo({ context, isWatching, json, yes, choice, ...defined({ name, live }) });
+  } finally {
+    live?.stop();
+  }
+};
+
+interface Attaching extends Pick<Start, "context" | "live" | "first"> {
+  /** The one used last unless given. */
+  readonly name?: string;
+  readonly isWatching: boolean;
+  readonly json: boolean;
+  readonly yes: boolean;
+  readonly choice: GatewayChoice;
+}
+
+export async function attachTo({ name, isWatching, choice, ...given }: Attaching): Promise<number> {
+  const { cwd } = given.context;
   const world = nodeWorld({ log: chooseLog("error") });
-  const way = wayToGateway(world, choiceOf(values, world));
+  const way = wayToGateway(world, choice);
   if (typeof way === "string") throw unreachable(way);
   const link = new TranslatedStream((initialize, send) => {
     return new Translator({ ...way, world, initialize, send, notice });
   });
-  const { stdin, stdout, stderr } = process;
   const stop = async () => await link.close();
   for (const signal of ["SIGTERM", "SIGHUP"] as const) process.on(signal, () => exitAfter(stop, EXIT.interrupted));
   const choose = (sessions: readonly ListedSession[]) => {
     return name === undefined ? lastUsed(sessions, cwd) : sessionNamed(name, sessions);
   };
+  const isTty = process.stdin.isTTY === true && process.stdout.isTTY === true;
+  const { exportSession: _, ...options } = chatOptions({ ...given, interactive: !isWatching && isTty });
+  const { chatNotices } = await readConfig(given.context);
   const code = await runChat({
+    ...options,
     agent: link.stream,
     join: { choose, isWatching },
-    cwd,
-    json,
-    yes,
-    interactive: !isWatching && stdin.isTTY === true && stdout.isTTY === true,
-    input: stdin,
-    output: stdout,
-    errorOutput: stderr,
-    color: mayColor(stdout, process.env),
-    onInterrupt: (listener) => {
-      process.on("SIGINT", listener);
-      return () => process.off("SIGINT", listener);
-    },
+    notices: () => chatNotices,
   });
   exitAfter(stop, code);
   return code;
-};
+}
 
 function choiceOf({ gateway, insecure = false, "token-file": tokenFile }: AttachValues, world: World): GatewayChoice {
   if (gateway === undefined) {

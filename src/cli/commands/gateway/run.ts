@@ -23,6 +23,7 @@ import { compose } from "../../compose.js";
 import { type CommandContext, optionPath, print, printJson, useAgentDirectory } from "../../context.js";
 import { EXIT, exitAfter, onUncaught } from "../../exit.js";
 import { CLI_LIMITS } from "../../limits.js";
+import { listenPlaces } from "../../listen-options.js";
 import { bounded, chooseLog } from "../../log.js";
 import { secretResolver, unaskedSecrets } from "../../secrets.js";
 import { visible } from "../../terminal/text.js";
@@ -159,27 +160,9 @@ function placesOf(
   own: string,
 ): ListenAt[] {
   const { listen = [], local: isLocal = false } = values;
-  const isInsecure = values["insecure-http"] === true;
   if (isLocal && listen.length > 0) throw misused("--local has the unix socket only: leave --listen out");
-  const [certificate, key] = [values["tls-cert"], values["tls-key"]];
-  if ((certificate === undefined) !== (key === undefined)) throw misused("--tls-cert and --tls-key belong together");
-  const tls =
-    certificate !== undefined && key !== undefined
-      ? { certificate: resolve(cwd, certificate), key: resolve(cwd, key) }
-      : undefined;
   const socket: ListenAt = { kind: "socket", path: values.socket === undefined ? own : resolve(cwd, values.socket) };
-  return [
-    socket,
-    ...listen.map((at): ListenAt => ({ kind: "tcp", ...addressOf(at), isInsecure, ...defined({ tls }) })),
-  ];
-}
-
-/** `HOST:PORT`, `[v6]:PORT`, `:PORT` or `PORT`; without a host the loopback address. */
-function addressOf(text: string): { readonly host: string; readonly port: number } {
-  const [, v6, name, digits] = /^(?:\[([0-9A-Fa-f:.]+)\]:|([^:[\]]*):)?(\d{1,5})$/u.exec(text) ?? [];
-  const port = Number(digits);
-  if (digits === undefined || port > 65_535) throw misused("--listen takes HOST:PORT, or a port of this machine alone");
-  return { host: v6 ?? (name || "127.0.0.1"), port };
+  return [socket, ...listenPlaces(listen, values, cwd)];
 }
 
 /** Nobody gets in at an address without one. */

@@ -1,7 +1,7 @@
 // `key=value` words become what the tool's schema asks for, or a refusal that names the key and never the value.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readArguments } from "./call-arguments.js";
+import { readArguments, withFileTexts } from "./call-arguments.js";
 
 const SCHEMA = {
   type: "object",
@@ -17,6 +17,7 @@ const SCHEMA = {
     maybe: { type: ["string", "null"] },
     kind: { enum: ["a", "b"] },
     any: {},
+    entities: { type: "array", items: { type: "object" } },
   },
 } as const;
 
@@ -42,8 +43,8 @@ describe("arguments of a tool", () => {
   });
 
   it.each([
-    [["count=hunter2"], "count must be integer"],
-    [["isOn=maybe"], "isOn must be boolean"],
+    [["count=hunter2"], "count must be a whole number"],
+    [["isOn=maybe"], "isOn must be a boolean"],
     [["cuont=5"], "did you mean count?"],
     [["options.dept=5"], "did you mean depth?"],
     [["hunter2"], "key=value"],
@@ -51,6 +52,8 @@ describe("arguments of a tool", () => {
     [["__proto__.x=1"], "__proto__"],
     [["count=9007199254740993"], "count is too large a number"],
     [["count=1", "count=2"], "count is given twice"],
+    [["options=x"], "options must be an object, written as JSON"],
+    [["entities=foo"], "entities must be a list of objects, written as JSON"],
   ])("are refused: %j", (words, reason) => {
     expect(() => readArguments(words, SCHEMA)).toThrow(reason);
     if (words[0] === "count=hunter2") expect(() => readArguments(words, SCHEMA)).not.toThrow("hunter2");
@@ -62,6 +65,11 @@ describe("arguments of a tool", () => {
         expect(readArguments([`text=${text}`], SCHEMA)).toEqual({ text });
       }),
     );
+  });
+
+  it("take the text of a file for @FILE, and a text that begins with @ for @@", async () => {
+    const words = await withFileTexts(["text=@notes.md", "any=@@alice", "count=5"], async (path) => `<${path}>`);
+    expect(words).toEqual(["text=<notes.md>", "any=@alice", "count=5"]);
   });
 
   it("of a tool that says nothing of its arguments are taken as they come", () => {

@@ -15,6 +15,20 @@ export function readArguments(words: readonly string[], schema: JsonObject): Jso
   return args;
 }
 
+/** `key=@FILE` becomes `key=` and the text of the file; `key=@@text` stands for a text that begins with "@". */
+export async function withFileTexts(
+  words: readonly string[],
+  readFile: (path: string) => Promise<string>,
+): Promise<readonly string[]> {
+  return await Promise.all(
+    words.map(async (word) => {
+      const [, key = "", value = ""] = /^([^=]+=)@(.*)$/su.exec(word) ?? [];
+      if (key === "") return word;
+      return value.startsWith("@") ? key + value : key + (await readFile(value));
+    }),
+  );
+}
+
 type Fields = Record<string, JsonValue | undefined>;
 
 function put(target: Fields, path: readonly string[], text: string, schema: JsonObject): void {
@@ -64,7 +78,12 @@ function readValue(text: string, field: JsonObject, key: string): JsonValue {
   if (wants("null") && text === "null") return null;
   if (wants("object") && parsed.ok && isJsonObject(parsed.value)) return parsed.value;
   if (wants("string")) return text;
-  throw misused(`${key} must be ${types.join(" or ")}`);
+  throw misused(`${key} must be ${types.map(kindText).join(" or ")}`);
+}
+
+function kindText(type: string): string {
+  if (type === "object") return 'an object, written as JSON: {"name": "value"}';
+  return type === "integer" ? "a whole number" : `a ${type}`;
 }
 
 /** A JSON list, or one item of it: `tag=a tag=b`. */
@@ -75,7 +94,11 @@ function listOf(text: string, field: JsonObject, key: string): JsonValue {
     return list;
   }
   const { items } = field;
-  return [readValue(text, isJsonObject(items) ? items : { type: "string" }, key)];
+  const item = isJsonObject(items) ? items : { type: "string" };
+  if (typesOf(item).includes("object") && !(parsed.ok && isJsonObject(parsed.value))) {
+    throw misused(`${key} must be a list of objects, written as JSON: [{"name": "value"}]`);
+  }
+  return [readValue(text, item, key)];
 }
 
 function typesOf(field: JsonObject): readonly string[] {

@@ -47,5 +47,5 @@ test("on a terminal: how it begins, and how to get all of it", async () => {
   const { out, err } = await called(true, false);
   expect(out.length).toBeLessThan(2 * MCP_LIMITS.spillPreviewBytes);
   expect(out).toMatch(/^\[text of \d+ bytes\] x/u);
-  expect(err).toContain("the answer is cut: with --json, or sent into a file or a pipe, all of it is printed");
+  expect(err).toContain("the answer is cut: with --json, -o FILE, or sent into a file or a pipe, all of it is printed");
 });

@@ -1,6 +1,8 @@
 // `tenon mcp call`: one call of one tool, by the person's own word, with its answer as it came.
-import { resolve } from "node:path";
-import { TenonError } from "../../../base/errors.js";
+import { writeFile } from "node:fs/promises";
+import { join, parse, resolve } from "node:path";
+import { readAnswer, toElicitation } from "../../../acp/index.js";
+import { messageOf, TenonError } from "../../../base/errors.js";
 import { unreachable } from "../../../base/id.js";
 import { defined } from "../../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../base/json/json.js";
@@ -15,65 +17,167 @@ import {
   type ServerConnection,
   shortName,
 } from "../../../mcp/index.js";
+import type { SessionPorts } from "../../../session/index.js";
 import { whyFiltered } from "../../../tools/index.js";
+import { ElicitationPrompter } from "../../chat/elicitation.js";
+import { LineReader } from "../../chat/line-reader.js";
+import { QuestionQueue } from "../../chat/terminal.js";
 import { misused, type Run, refused, type Values } from "../../command.js";
 import { type CommandContext, report, warn } from "../../context.js";
 import { EXIT, stoppable } from "../../exit.js";
 import { CLI_LIMITS } from "../../limits.js";
 import { type Progress, progress } from "../../terminal/screen.js";
-import { isTerminal } from "../../terminal/stream.js";
+import { createPalette, isTerminal, mayColor, systemClock } from "../../terminal/stream.js";
 import { visible, visibleJson, visibleLine } from "../../terminal/text.js";
 import { readPiped } from "../secret/secret.js";
-import { readArguments } from "./call-arguments.js";
-import { liveConfig, redactedError, secondsToMs, serverNamed, withServer } from "./inspect.js";
+import { readArguments, withFileTexts } from "./call-arguments.js";
+import { liveConfig, redactedError, secondsToMs, serverNamed, startingText, withServer } from "./inspect.js";
 import { nextForUnused, shellWord } from "./next-steps.js";
 import { ruleAgainst } from "./why.js";
 
-type CallValues = Values<"json", "input" | "timeout">;
+type CallValues = Values<"json", "input" | "timeout" | "output">;
 
 export const runCall: Run<CallValues> = async ({ values, words }, context) => {
-  const [name = "", toolName = "", ...pairs] = words;
-  if (values.input !== undefined && pairs.length > 0) throw misused("give key=value words or --input, not both");
-  const timeoutMs = secondsToMs(values.timeout);
-  const input = values.input === undefined ? undefined : await readInput(values.input, context);
+  const wanted = wantedCall(words);
+  const input = await inputOf(values.input, wanted.pairs, context);
   const config = await liveConfig(context);
-  const server = serverNamed(config, name);
+  const server = serverNamed(config, wanted.server);
   if (server.status !== "ready") {
-    const next = nextForUnused(server).join(", or ");
-    throw refused(`${name} is not used: ${whyNotReady(server) ?? server.status}`, `Next: ${next}`);
+    const next = nextForUnused(server, context.world.env).join(", or ");
+    throw refused(`${server.name} is not used: ${whyNotReady(server) ?? server.status}`, `Next: ${next}`);
   }
-  using shown = progress(context, `Connecting to ${name}…`);
-  const outcome = await stoppable((signal) =>
-    withServer(server, { config, context }, { timeoutMs, signal }, async ({ connection, inspection, redact }) => {
+  const deadlineMs = values.timeout === undefined ? undefined : secondsToMs(values.timeout);
+  const isData = values.json === true || values.output !== undefined;
+  const pairs = await withFileTexts(wanted.pairs, (path) => fileText(path, context));
+  const outcome = await calledTool({ ...wanted, pairs, server, config, input, deadlineMs, isData }, context);
+  if (values.output !== undefined && outcome.kind === "answered")
+    await saveBlocks(outcome.content, values.output, context);
+  report(context, values.json, answerJson(outcome), values.output === undefined ? answerLines(outcome) : []);
+  if (!values.json && isTerminal(context.output) && isCut(outcome)) {
+    warn(context, "the answer is cut: with --json, -o FILE, or sent into a file or a pipe, all of it is printed");
+  }
+  return outcome.kind === "answered" && !outcome.isError ? EXIT.done : EXIT.failed;
+};
+
+interface WantedCall {
+  readonly server: string;
+  readonly tool: string;
+  readonly pairs: readonly string[];
+}
+
+/** `SERVER TOOL …`, or both in one word as other programs write it: `SERVER/TOOL`, `SERVER.TOOL`. */
+function wantedCall([first = "", second, ...rest]: readonly string[]): WantedCall {
+  const [, server, tool] = /^([^/.]+)[/.](.+)$/u.exec(first) ?? [];
+  const isJoined = server !== undefined && tool !== undefined && (second === undefined || isArgument(second));
+  if (isJoined) return { server, tool, pairs: [...(second === undefined ? [] : [second]), ...rest] };
+  if (second === undefined) throw misused("TOOL is missing: the server's own name of the tool");
+  return { server: first, tool: second, pairs: rest };
+}
+
+function isArgument(word: string): boolean {
+  return word === "-" || word.startsWith("{") || word.includes("=");
+}
+
+/** Undefined where the arguments are `key=value` words. A single `{…}` or `-` stands for --input. */
+async function inputOf(
+  option: string | undefined,
+  pairs: readonly string[],
+  context: CommandContext,
+): Promise<JsonObject | undefined> {
+  const [only = ""] = pairs;
+  const isWord = pairs.length === 1 && (only === "-" || only.startsWith("{"));
+  if (option !== undefined && pairs.length > 0) throw misused("give key=value words or --input, not both");
+  const given = option ?? (isWord ? only : undefined);
+  return given === undefined ? undefined : await readInput(given, context);
+}
+
+interface CallToMake extends Omit<WantedCall, "server"> {
+  readonly server: ReadyServer;
+  readonly config: EffectiveConfig;
+  readonly input: JsonObject | undefined;
+  readonly deadlineMs: number | undefined;
+  /** Images, audio and blobs of the answer are wanted too. */
+  readonly isData: boolean;
+}
+
+/** The spinner is gone when this settles: what is printed then is not mixed with it. */
+async function calledTool(wanted: CallToMake, context: CommandContext): Promise<CallOutcome> {
+  const { server, config, tool: toolName, pairs, input, deadlineMs, isData } = wanted;
+  const { name } = server;
+  const { world, palette, errorOutput } = context;
+  using shown = progress(context, `${name}: ${startingText(server)}…`);
+  // Approvals are for calls of models: nobody is asked for one here.
+  const ports = context.ask ? { ask: async () => "no" as const, elicit: askerOf(context, shown) } : undefined;
+  const connecting = { timeoutMs: CLI_LIMITS.connectMs, ...defined({ ports: ports && (() => ports) }) };
+  return await stoppable((signal) =>
+    withServer(server, { config, context }, { ...connecting, signal }, async ({ connection, inspection, redact }) => {
       const { error } = inspection;
       if (error || !connection) throw error ?? new TenonError("mcp.not_ready", `${name} is not connected`);
       const tool = toolNamed(connection, server, toolName);
       const args = input ?? readArguments(pairs, tool.inputSchema);
-      const fit = await checkAgainstSchema(tool.inputSchema, args, context.world);
+      const fit = await checkAgainstSchema(tool.inputSchema, args, world);
       if (fit.kind === "misfit") {
+        const hint = `tenon mcp tools ${shellWord(name)} ${shellWord(tool.name)} shows what it takes.`;
         const message = `these arguments do not fit ${tool.name}: ${fit.problems.join("; ")}`;
-        throw new TenonError("tool.invalid_arguments", message, { hint: "tenon mcp tools --json shows its schema." });
+        throw new TenonError("tool.invalid_arguments", message, { hint });
       }
       const hidden = keptFromModels(tool, server, config);
-      if (hidden !== undefined) warn(context, hidden);
-      context.errorOutput.write(`${context.palette.dim(`${name} ${toolName} ${visibleJson(JSON.stringify(args))}`)}\n`);
-      const deadlineMs = values.timeout === undefined ? undefined : timeoutMs;
+      const line = palette.dim(`${visibleLine(name)} ${visibleLine(toolName)} ${visibleJson(JSON.stringify(args))}`);
+      shown.above(() => {
+        if (hidden !== undefined) warn(context, hidden);
+        errorOutput.write(`${line}\n`);
+      });
       const called = await callOnce({ connection, tool, args, deadlineMs, signal, shown }, context);
       // Only on a terminal may a result be too long to be printed.
-      const withData = values.json === true;
-      const isWhole = withData || !isTerminal(context.output);
-      const whole = isWhole ? await wholeAnswer(called, context.world.files, { withData }) : called;
+      const isWhole = isData || !isTerminal(context.output);
+      const whole = isWhole ? await wholeAnswer(called, world.files, { withData: isData }) : called;
       if (whole.kind !== "failed" && whole.kind !== "unknown") return whole;
       // Errors quote the server's stderr; a tool's result was asked for, and stays as it is.
       return { ...whole, error: redactedError(whole.error, redact) };
     }),
   );
-  report(context, values.json, answerJson(outcome), answerLines(outcome));
-  if (!values.json && isTerminal(context.output) && isCut(outcome)) {
-    warn(context, "the answer is cut: with --json, or sent into a file or a pipe, all of it is printed");
+}
+
+/** Forms and pages that a server asks for during the call, put to the person at the terminal. */
+function askerOf(context: CommandContext, shown: Progress): NonNullable<SessionPorts["elicit"]> {
+  const { errorOutput, columns } = context;
+  const prompter = new ElicitationPrompter({
+    screen: { columns, line: (text) => errorOutput.write(`${text}\n`), hold: () => shown.hold() },
+    palette: createPalette(mayColor(errorOutput, process.env)),
+    clock: systemClock,
+    reader: new LineReader({ input: process.stdin, output: errorOutput, clock: systemClock }),
+    queue: new QuestionQueue(),
+  });
+  return async (question, signal) => {
+    const request = toElicitation(question, "");
+    if (!request) return { action: "decline" };
+    prompter.beginTurn(signal);
+    return readAnswer(await prompter.answer(request, signal));
+  };
+}
+
+/** `-o FILE`: the data of images, audio and blobs as they are; else the text. Several go to FILE, FILE-2 and so on. */
+export async function saveBlocks(
+  blocks: readonly ContentBlock[],
+  output: string,
+  { cwd, errorOutput }: CommandContext,
+): Promise<void> {
+  const data = blocks.flatMap(dataOf);
+  const parts = data.length > 0 ? data : [Buffer.from(`${blocks.map(blockText).join("\n")}\n`)];
+  const { dir, name, ext } = parse(resolve(cwd, output));
+  for (const [at, bytes] of parts.entries()) {
+    const path = join(dir, at === 0 ? `${name}${ext}` : `${name}-${at + 1}${ext}`);
+    await writeFile(path, bytes).catch((error: unknown) => {
+      throw new TenonError("config.unreadable", `${path} cannot be written: ${messageOf(error)}`, { cause: error });
+    });
+    errorOutput.write(`${bytes.length} bytes written to ${visibleLine(path)}\n`);
   }
-  return outcome.kind === "answered" && !outcome.isError ? EXIT.done : EXIT.failed;
-};
+}
+
+function dataOf(block: ContentBlock): readonly Buffer[] {
+  if (block.type === "image" || block.type === "audio") return [Buffer.from(block.data, "base64")];
+  return block.type === "resource" && block.blob !== undefined ? [Buffer.from(block.blob, "base64")] : [];
+}
 
 interface Call {
   readonly connection: ServerConnection;
@@ -103,17 +207,19 @@ async function callOnce(call: Call, { world }: CommandContext): Promise<CallOutc
 
 /** JSON as a word, `@file`, or `-` for what is piped in. */
 async function readInput(text: string, context: CommandContext): Promise<JsonObject> {
-  const source = text === "-" ? await piped(context) : text.startsWith("@") ? await fileText(text, context) : text;
+  const source =
+    text === "-" ? await piped(context) : text.startsWith("@") ? await fileText(text.slice(1), context) : text;
   const parsed = parseJson(source);
   if (!parsed.ok) throw misused(`--input is no JSON: ${parsed.reason}`);
   if (!isJsonObject(parsed.value)) throw misused("--input must be a JSON object");
   return parsed.value;
 }
 
-async function fileText(text: string, { world, cwd }: CommandContext): Promise<string> {
-  const path = resolve(cwd, text.slice(1));
+async function fileText(name: string, { world, cwd }: CommandContext): Promise<string> {
+  const path = resolve(cwd, name);
   const found = await world.files.find(path);
-  if (found?.kind !== "file") throw misused(`there is no file ${path}`);
+  if (found?.kind !== "file")
+    throw misused(`there is no file ${path}; a text that begins with "@" is written key=@@text`);
   if (found.bytes > CLI_LIMITS.callInputBytes) throw misused(`${path} is longer than any arguments`);
   return await world.files.readText(path);
 }
@@ -149,7 +255,7 @@ function answerLines(outcome: CallOutcome): readonly string[] {
   }
 }
 
-function blockText(block: ContentBlock): string {
+export function blockText(block: ContentBlock): string {
   switch (block.type) {
     case "text":
       return visible(block.text);

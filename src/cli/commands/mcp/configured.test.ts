@@ -22,19 +22,20 @@ describe("tenon mcp list", () => {
     };
     const at = (file: typeof USER | typeof SHARED, key: string) =>
       `${file}:1:${JSON.stringify(files[file]).indexOf(`"${key}":`) + 1}`;
+    const home = (place: string) => place.replace("/home/me/", "~/");
     const terminal = new Terminal(files);
     const { code, out, err } = await terminal.run("mcp", "list", "--no-connect");
     expect(code).toBe(0);
     expect(out.split("\n").map((line) => line.replaceAll(/ {2,}/gu, "  ").trimEnd())).toEqual([
-      `✓ build  ready  user ${at(USER, "build")}  run`,
+      `· build  configured  user ${home(at(USER, "build"))}  run`,
       `? build  untrusted  project ${at(SHARED, "build")}  run x`,
       `  not trusted yet; it comes from the project (${at(SHARED, "build")}): see tenon trust`,
       `✗ bad  invalid  project ${at(SHARED, "bad")}`,
       `  ${at(SHARED, "comand")}: server "bad": unknown key "comand"; did you mean "command"?`,
-      `✓ a  ready  user ${at(USER, "a")}  run --token ******** "two words"`,
-      `– b  disabled  user ${at(USER, "b")}  https://example.com/?api_key=********`,
+      `· a  configured  user ${home(at(USER, "a"))}  run --token ******** "two words"`,
+      `– b  disabled  user ${home(at(USER, "b"))}  https://example.com/?api_key=********`,
       `  disabled in ${at(USER, "b")}`,
-      `✓ asks  ready  user ${at(USER, "asks")}  run`,
+      `· asks  configured  user ${home(at(USER, "asks"))}  run`,
       "",
     ]);
     expect(err).toBe("");
@@ -53,7 +54,9 @@ describe("tenon mcp list", () => {
 describe("tenon mcp", () => {
   it("changes the file it is told to, and says which", async () => {
     const terminal = new Terminal({ [SHARED]: PROJECT });
-    expect((await terminal.run("mcp", "add", "mine", "--", "run", "it")).out).toBe(`mine added in ${USER}\n`);
+    expect((await terminal.run("mcp", "add", "mine", "--", "run", "it")).out).toBe(
+      `mine added in ${USER}\nnext: tenon mcp test mine\n`,
+    );
     expect((await terminal.run("mcp", "add", "mine", "--", "run")).code).toBe(3);
     expect((await terminal.run("mcp", "add", "mine", "--replace", "--", "run")).out).toContain("replaced");
     expect((await terminal.run("mcp", "add", "ours", "--project", "--", "run")).out).toContain("/.tenon/config.json");

@@ -1,10 +1,9 @@
-// `tenon mcp list|get|add|remove|enable|disable`: every server of every layer with its state, connected to unless told
+// `tenon mcp list|get|remove|enable|disable`: every server of every layer with its state, connected to unless told
 // otherwise, secrets masked; and edits of the user's file or the project's.
 import { TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
 import type { JsonObject } from "../../../base/json/json.js";
 import {
-  addServer,
   type ConfigFile,
   type Edited,
   type EffectiveConfig,
@@ -18,43 +17,52 @@ import {
   removeServer,
   setServerEnabled,
   tenonPaths,
-  typedEntry,
   whyNotReady,
 } from "../../../config/index.js";
 import { type Run, refused, type Values } from "../../command.js";
 import { type CommandContext, print, printJson, readConfig, report, warn } from "../../context.js";
+import { EXIT } from "../../exit.js";
 import { formatElapsed, type Palette } from "../../terminal/stream.js";
-import { clipToWidth, renderTable, visible, visibleJson, visibleLine } from "../../terminal/text.js";
+import { clipToWidth, displayWidth, renderTable, visible, visibleJson, visibleLine } from "../../terminal/text.js";
 import { type InspectedServer, type Inspection, inspectAll, liveConfig, noServer, secondsToMs } from "./inspect.js";
 import { nextFor } from "./next-steps.js";
 
-export const runList: Run<Values<"json" | "no-connect", "timeout">> = async ({ values }, context) => {
+export const runList: Run<Values<"json" | "no-connect" | "exit-code", "timeout">> = async ({ values }, context) => {
   const timeoutMs = secondsToMs(values.timeout);
   const isOffline = values["no-connect"] === true;
   const config = isOffline ? await readConfig(context) : await liveConfig(context);
   const { servers, problems, notices, project } = config;
   const listed = isOffline ? servers.map((server) => ({ server })) : await inspectAll(config, context, { timeoutMs });
   if (values.json === true) {
-    return printJson(context, {
+    printJson(context, {
       project,
       servers: listed.map(liveJson),
       problems: problems.map(problemJson),
       notices: notices.map(({ text }) => text),
     });
+  } else {
+    if (servers.length === 0) print(context, ["No MCP servers. tenon mcp add <name> -- command args… adds one."]);
+    else print(context, isOffline ? listLines(servers, context) : liveLines(listed, context));
+    // Problems of an entry stand below it already.
+    const shown = new Set(servers.flatMap((server) => (server.status === "invalid" ? server.problems : [])));
+    for (const problem of problems) if (!shown.has(problem)) warn(context, problemText(problem));
   }
-  if (servers.length === 0) print(context, ["No MCP servers. tenon mcp add <name> -- command args… adds one."]);
-  else print(context, isOffline ? listLines(servers, context) : liveLines(listed, context));
-  // Problems of an entry stand below it already.
-  const shown = new Set(servers.flatMap((server) => (server.status === "invalid" ? server.problems : [])));
-  for (const problem of problems) if (!shown.has(problem)) warn(context, problemText(problem));
+  return values["exit-code"] === true && listed.some(isBroken) ? EXIT.failed : EXIT.done;
 };
 
-type Style = Pick<CommandContext, "columns" | "palette">;
+/** Switched off on purpose, replaced, or not approved yet is not broken. */
+function isBroken({ server, inspection }: InspectedServer): boolean {
+  return inspection?.error !== undefined || isUnusable(server);
+}
+
+type Style = Pick<CommandContext, "columns" | "palette" | "world">;
 
 /** A row for each, and below it why it is not used, or what to do about it. */
-function liveLines(listed: readonly InspectedServer[], { columns, palette }: Style): readonly string[] {
-  const titles = ["server", "state", "tools", "tokens", "start", "era", "source", "what"];
-  const [head = "", ...rows] = renderTable([titles, ...listed.map(cellsOf)], { columns: columns - 2 });
+function liveLines(listed: readonly InspectedServer[], style: Style): readonly string[] {
+  const { columns, palette, world } = style;
+  const titles = ["server", "state", "tools", "tokens", "start", "protocol", "source", "command or address"];
+  const cells = fitted([titles, ...listed.map((one) => cellsOf(one, world))], columns - 2);
+  const [head = "", ...rows] = renderTable(cells, { columns: columns - 2 });
   const lines = listed.flatMap((one, at) => [
     `${markOf(one, palette)} ${rows[at] ?? ""}`,
     ...remarks(one).map((line) => palette.dim(clipToWidth(`    ${line}`, columns))),
@@ -62,19 +70,52 @@ function liveLines(listed: readonly InspectedServer[], { columns, palette }: Sty
   return [palette.dim(`  ${head}`), ...lines];
 }
 
-function cellsOf({ server, inspection }: InspectedServer): readonly string[] {
+/** What is left out first where a terminal is narrow: protocol, tokens, source, start. */
+const DROPPED_FIRST = [5, 3, 6, 4] as const;
+/** Of a command less than this says nothing. */
+const LEAST_COMMAND = 24;
+
+function fitted(rows: readonly (readonly string[])[], columns: number): readonly (readonly string[])[] {
+  const gap = 2;
+  const width = (at: number) => Math.max(...rows.map((row) => displayWidth(row[at] ?? "")));
+  const last = (rows[0]?.length ?? 1) - 1;
+  const kept = new Set(Array.from({ length: last }, (_, at) => at));
+  const taken = () => [...kept].reduce((sum, at) => sum + width(at) + gap, 0);
+  const wanted = Math.min(LEAST_COMMAND, width(last));
+  for (const at of DROPPED_FIRST) if (taken() + wanted > columns) kept.delete(at);
+  return rows.map((row) => row.filter((_, at) => at === last || kept.has(at)));
+}
+
+function cellsOf({ server, inspection }: InspectedServer, world: CommandContext["world"]): readonly string[] {
   const status = inspection?.status;
   const isReady = status?.state === "ready";
   return [
     visibleLine(server.name),
-    inspection ? stateText(inspection) : server.status,
+    inspection ? stateText(inspection) : configuredText(server),
     isReady ? String(inspection?.tools.length ?? 0) : "–",
     isReady ? String(inspection?.tokens ?? 0) : "–",
     status?.connectMs === undefined ? "–" : formatElapsed(status.connectMs),
-    status?.era === undefined ? "–" : `${status.era} ${status.protocolVersion ?? ""}`.trim(),
-    visibleLine(sourceText(server.place)),
-    visibleLine(targetOf(server.written)),
+    status?.protocolVersion === undefined ? "–" : `MCP ${visibleLine(status.protocolVersion)}`,
+    visibleLine(fromHome(sourceText(server.place), world)),
+    visibleLine(fromHome(targetOf(server.written), world)),
   ];
+}
+
+/** `~` instead of the home directory. */
+function fromHome(text: string, { env }: CommandContext["world"]): string {
+  const home = env["HOME"];
+  return home === undefined || home.length < 2 ? text : text.replaceAll(`${home}/`, "~/");
+}
+
+/** Without connecting nobody knows whether it works. */
+function configuredText(server: EffectiveServer): string {
+  if (server.status === "ready") return "configured";
+  return server.status === "disabled" && isUnusable(server) ? "unusable" : server.status;
+}
+
+/** Not switched off by a person: something it needs is missing. */
+function isUnusable(server: EffectiveServer): boolean {
+  return server.status === "invalid" || (server.status === "disabled" && !server.isIntended);
 }
 
 function stateText({ status, error }: Inspection): string {
@@ -93,7 +134,8 @@ const MARKS: Readonly<Record<EffectiveServer["status"], { readonly sign: string;
 /** One that needs a log-in waits for the person, as an untrusted one does. */
 function markOf({ server, inspection }: InspectedServer, palette: Palette): string {
   const live = inspection?.status?.needsLogin ? "untrusted" : inspection?.error ? "invalid" : "ready";
-  const { sign, style } = MARKS[inspection ? live : server.status];
+  if (!inspection && server.status === "ready") return palette.dim("·");
+  const { sign, style } = MARKS[inspection ? live : isUnusable(server) ? "invalid" : server.status];
   return palette[style](sign);
 }
 
@@ -126,12 +168,12 @@ function liveJson({ server, inspection }: InspectedServer): JsonObject {
 }
 
 /** One line per entry, and below it why it is not used. */
-function listLines(servers: readonly EffectiveServer[], { columns, palette }: Style): readonly string[] {
+function listLines(servers: readonly EffectiveServer[], { columns, palette, world }: Style): readonly string[] {
   const cells = servers.map((server) => [
     visibleLine(server.name),
-    server.status,
-    visibleLine(sourceText(server.place)),
-    visibleLine(targetOf(server.written)),
+    configuredText(server),
+    visibleLine(fromHome(sourceText(server.place), world)),
+    visibleLine(fromHome(targetOf(server.written), world)),
   ]);
   const rows = renderTable(cells, { columns: columns - 2 });
   return servers.flatMap((server, at) => [
@@ -199,8 +241,6 @@ function reasonLines(server: EffectiveServer): readonly string[] {
 
 // The entries of a file, changed.
 
-type AddValues = Values<"json" | "project" | "replace", "type", "env" | "header">;
-
 export const runGet: Run<Values<"json">> = async ({ values, words }, context) => {
   const [name = ""] = words;
   const config = await readConfig(context);
@@ -208,17 +248,6 @@ export const runGet: Run<Values<"json">> = async ({ values, words }, context) =>
   if (servers.length === 0) throw noServer(name, config.servers);
   const lines = servers.flatMap((server) => entryLines(server, context));
   report(context, values.json, { servers: servers.map(serverJson) }, lines);
-};
-
-export const runAdd: Run<AddValues> = async (given, context) => {
-  const { json, project, replace } = given.values;
-  const { name, entry } = typedEntry(given);
-  const config = await readConfig(context);
-  const isProject = project === true;
-  const file = isProject ? projectFile(config, context) : userFile(context);
-  const edited = await addServer(file, name, entry, { mayReplace: replace === true });
-  printEdited(name, edited, json === true, context);
-  if (isProject && json !== true) printApproval(name, context);
 };
 
 export function runEdit(verb: "remove" | "enable" | "disable"): Run<Values<"json" | "project">> {
@@ -271,7 +300,7 @@ export function projectFile(
   return { world, path, layer: "project", within: project };
 }
 
-function printEdited(name: string, edited: Edited, isJson: boolean, context: CommandContext): void {
+export function printEdited(name: string, edited: Edited, isJson: boolean, context: CommandContext): void {
   const { change, file, isNewFile, after, warnings } = edited;
   for (const text of warnings) warn(context, text);
   const entry = defined({ entry: after && maskEntry(after) });
@@ -281,7 +310,7 @@ function printEdited(name: string, edited: Edited, isJson: boolean, context: Com
   ]);
 }
 
-function printApproval(name: string, context: CommandContext): void {
+export function printApproval(name: string, context: CommandContext): void {
   const text = `Servers of a project are used once they are approved: tenon trust approve ${visibleLine(name)}`;
   print(context, [context.palette.dim(text)]);
 }

@@ -13,7 +13,7 @@ import {
   tenonPaths,
 } from "../../../config/index.js";
 import { toolTokens } from "../../../engine/index.js";
-import { diskCache, type McpTool } from "../../../mcp/index.js";
+import { diskCache, type McpTool, startText } from "../../../mcp/index.js";
 import { compileSchema } from "../../../models/index.js";
 import { type ServerStatus, SingleServer, type SingleServerOptions } from "../../../session/index.js";
 import { type SourceSettings, usedTools } from "../../../tools/index.js";
@@ -23,6 +23,7 @@ import { stoppable } from "../../exit.js";
 import { CLI_LIMITS } from "../../limits.js";
 import { personalGrants, secretResolver } from "../../secrets.js";
 import { outputFiles, redactorFor } from "../../server-output.js";
+import { liveRows } from "../../terminal/live-rows.js";
 import { progress } from "../../terminal/screen.js";
 import { hidingSecrets } from "../../trace.js";
 
@@ -62,6 +63,8 @@ interface ConnectOptions {
   /** The context's own unless given. */
   readonly world?: World;
   readonly output?: SingleServerOptions["serverOutput"];
+  /** Who answers what the server asks; without them it is told that nobody does. */
+  readonly ports?: SingleServerOptions["ports"];
 }
 
 interface Connected extends Pick<SingleServer, "connection"> {
@@ -88,6 +91,7 @@ export async function withServer<T>(
     cache: diskCache({ world, dir: join(tenonPaths(world.env).cacheDir, "servers") }),
     grants: personalGrants(world, context.keyring),
     serverOutput: options.output ?? outputFiles(world),
+    ...defined({ ports: options.ports }),
   });
   using deadline = world.deadline(timeoutMs, options.signal);
   await single.settled(deadline.signal);
@@ -113,23 +117,35 @@ export async function inspectAll(
   const servers = config.servers.filter(({ name }) => only === undefined || name === only);
   const open = new Set(servers.filter(({ status }) => status === "ready"));
   if (open.size === 0) return servers.map((server) => ({ server }));
-  const waiting = () => `Connecting to ${[...open].map(({ name }) => name).join(", ")}…`;
-  using shown = progress(context, waiting());
+  using shown = liveRows(new Map([...open].map((server) => [server.name, startingText(server)])), context);
   const inspected = new Map<EffectiveServer, Inspection>();
   const queue = [...open].values();
+  const { palette } = context;
   await stoppable(async (signal) => {
     const work = async () => {
       for (const server of queue) {
         const options = { timeoutMs, signal };
         const found = await withServer(server, { config, context }, options, async ({ inspection }) => inspection);
         inspected.set(server, found);
-        open.delete(server);
-        shown.update(waiting());
+        const { error, tools, status } = found;
+        const isWaiting = status?.needsLogin === true;
+        const sign = isWaiting ? palette.yellow("?") : error ? palette.red("✗") : palette.green("✓");
+        const text = isWaiting ? "needs login" : (error?.message ?? `ready, ${countText(tools.length, "tool")}`);
+        shown.done(server.name, sign, text);
       }
     };
     await Promise.all(Array.from({ length: Math.min(CLI_LIMITS.serversAtOnce, open.size) }, work));
   });
   return servers.map((server) => ({ server, ...defined({ inspection: inspected.get(server) }) }));
+}
+
+/** What goes on while a server starts: `npx is downloading or starting …`. */
+export function startingText(server: EffectiveServer): string {
+  return server.status === "ready" ? startText(server.spec) : "connecting";
+}
+
+function countText(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 export interface InspectedTool {

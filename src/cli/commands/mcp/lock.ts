@@ -128,7 +128,10 @@ export const runDiff: Run<Values<"json", "timeout">> = async ({ values, words },
   const compared = [...new Set(names)].map((server): Compared => {
     const now = listed.find(({ name }) => name === server);
     const locked = lockedServer(lock, server);
-    const unread = { error: "its part of the lock cannot be read", hint: `tenon mcp lock ${server}` };
+    const unread = {
+      error: "its part of the lock is not as Tenon wrote it: edited by hand, or merged badly",
+      hint: `tenon mcp lock ${server}`,
+    };
     if (!locked) return { server, changes: [], ...unread };
     if (!now) return { server, changes: [], isAbsent: true };
     if (now.tools === undefined) return { server, changes: [], error: now.error, hint: now.hint };

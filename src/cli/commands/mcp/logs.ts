@@ -22,12 +22,34 @@ export const runLogs: Run<Values<"json" | "follow", "lines">> = async ({ values,
   const kept = text.split("\n").filter((line) => line !== "");
   const lines = kept.slice(-count);
   if (values.json === true) printJson(context, { server: name, file: path, lines: lines.map(entryOf) });
-  else print(context, lines.map(visible));
+  else print(context, shownLines(lines, context));
   if (values.follow === true) await stoppable((signal) => follow(path, context, signal)).catch(ignoreStop);
   else if (lines.length === 0 && values.json !== true) {
     context.errorOutput.write(`Nothing is kept of ${name} yet: it has written nothing, or was never started.\n`);
   }
 };
+
+/** After so long a pause it is another start of the server. */
+const PAUSE_MS = 60_000;
+
+/** Local times without the date, a heading for each day, and a blank line where the server paused. */
+function shownLines(lines: readonly string[], { palette }: CommandContext): readonly string[] {
+  let day = "";
+  let lastMs = Number.NaN;
+  return lines.flatMap((line) => {
+    const { time, kind, text = "" } = entryOf(line);
+    const atMs = time === undefined ? Number.NaN : Date.parse(time);
+    if (Number.isNaN(atMs)) return [visible(line)];
+    const date = new Date(atMs);
+    const today = date.toLocaleDateString("sv-SE");
+    const heading = today === day ? [] : [...(day === "" ? [] : [""]), palette.bold(today)];
+    const gap = heading.length === 0 && atMs - lastMs > PAUSE_MS ? [""] : [];
+    day = today;
+    lastMs = atMs;
+    const clock = date.toLocaleTimeString("sv-SE");
+    return [...heading, ...gap, `${palette.dim(`${clock} ${visible(kind ?? "")}:`)} ${visible(text)}`];
+  });
+}
 
 /** As it was written: `time kind: text`. */
 function entryOf(line: string): { readonly [key: string]: string } {

@@ -1,8 +1,8 @@
 // What to do about a server or a tool that does not work: commands that can be typed as they stand, the likeliest first.
 import { ERROR_CODES, type ErrorCode, type TenonError } from "../../../base/errors.js";
 import { unreachable } from "../../../base/id.js";
-import { type EffectiveServer, placeText, type ReadyServer } from "../../../config/index.js";
-import type { WhyAnswer } from "../../../index.js";
+import { type EffectiveServer, placeText, type ReadyServer, unsetVariables } from "../../../config/index.js";
+import type { WhyAnswer } from "../../../tools/index.js";
 import { visibleLine } from "../../terminal/text.js";
 
 /** A name as a shell takes it for one word. */
@@ -46,13 +46,17 @@ export function nextFor(server: EffectiveServer, { code }: { readonly code: Erro
 }
 
 /** For one that is not even started. */
-export function nextForUnused(server: Exclude<EffectiveServer, { status: "ready" }>): readonly string[] {
+export function nextForUnused(
+  server: Exclude<EffectiveServer, { status: "ready" }>,
+  env: Readonly<Record<string, string | undefined>>,
+): readonly string[] {
   const word = shellWord(server.name);
+  const unset = server.status === "disabled" ? unsetVariables(server.written, env) : [];
   switch (server.status) {
     case "untrusted":
       return [`tenon trust approve ${word}`];
     case "disabled":
-      if (!server.isIntended) return [`tenon mcp get ${word}`];
+      if (!server.isIntended) return [...unset.map((name) => `export ${name}=…`), `tenon mcp get ${word}`];
       return [`tenon mcp enable ${word}${server.place.layer === "project" ? " --project" : ""}`];
     case "invalid":
       return [`correct ${placeText(server.place)}, then tenon mcp test ${word}`];

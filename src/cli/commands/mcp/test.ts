@@ -13,7 +13,7 @@ import { progress } from "../../terminal/screen.js";
 import { formatElapsed } from "../../terminal/stream.js";
 import { clipToWidth, visible, visibleLine, wrapText } from "../../terminal/text.js";
 import { targetOf } from "./configured.js";
-import { liveConfig, secondsToMs, serverNamed, withServer } from "./inspect.js";
+import { liveConfig, secondsToMs, serverNamed, startingText, withServer } from "./inspect.js";
 import { hintFor, nextFor, nextForUnused } from "./next-steps.js";
 
 interface ConnectStep {
@@ -41,14 +41,14 @@ type TestResult = Awaited<ReturnType<typeof testServer>>;
 /** What programs get, and what the lines for people are made from. Rejects when there is no such server. */
 async function testServer(name: string, timeoutMs: number, signal: AbortSignal, context: CommandContext) {
   const config = await liveConfig(context);
-  using _shown = progress(context, `Connecting to ${name}…`);
   const server = serverNamed(config, name);
+  using _shown = progress(context, `${name}: ${startingText(server)}…`);
   const source = `${server.place.layer} ${placeText(server.place)}`.trim();
   const about = { server: name, source, target: targetOf(server.written) };
   if (server.status !== "ready") {
     const steps: readonly ConnectStep[] = [{ step: "configuration", done: false }];
     const error: Failure = { code: "config.invalid", message: whyNotReady(server) ?? server.status, hint: "" };
-    return { ...about, ...outcomeOf(steps, error, nextForUnused(server)) };
+    return { ...about, ...outcomeOf(steps, error, nextForUnused(server, context.world.env)) };
   }
   const timed = timedWorld(context.world);
   const heard = heardOutput(context.world);
@@ -68,6 +68,7 @@ async function testServer(name: string, timeoutMs: number, signal: AbortSignal, 
         identity: identity && { name: identity.name, version: identity.version },
         era,
         protocolVersion,
+        sandbox: status?.sandbox?.mode,
         tools: tools.map(({ tool, tokens: cost }) => ({ name: tool.name, tokens: cost })),
         tokens,
         warnings,
@@ -81,6 +82,8 @@ async function testServer(name: string, timeoutMs: number, signal: AbortSignal, 
 interface Found {
   readonly identity: { readonly name: string; readonly version: string } | undefined;
   readonly era: string | undefined;
+  /** Undefined: it runs without one. */
+  readonly sandbox: string | undefined;
   readonly protocolVersion: string | undefined;
   readonly tools: readonly { readonly name: string; readonly tokens: number }[];
   readonly tokens: number;
@@ -174,12 +177,15 @@ function resultLines(result: TestResult, { palette, columns }: CommandContext): 
   ];
 }
 
-function foundText(step: ConnectStep["step"], { identity, era, protocolVersion, tools = [], tokens = 0 }: TestResult) {
+function foundText(
+  step: ConnectStep["step"],
+  { identity, protocolVersion, sandbox, tools = [], tokens = 0 }: TestResult,
+) {
   const who =
-    identity && `${visibleLine(`${identity.name} ${identity.version}`)}, ${era ?? ""} ${protocolVersion ?? ""}`;
+    identity && `${visibleLine(`${identity.name} ${identity.version}`)}, MCP ${visibleLine(protocolVersion ?? "")}`;
   const texts: Readonly<Record<ConnectStep["step"], string>> = {
     configuration: "ready",
-    start: "the process runs",
+    start: sandbox === undefined ? "the process runs" : `the process runs in a sandbox (${sandbox})`,
     reach: "it answers",
     "log-in": "accepted",
     handshake: who?.trim() ?? "agreed",

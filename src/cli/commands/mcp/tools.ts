@@ -3,12 +3,13 @@ import { Cell } from "../../../base/async/cell.js";
 import { TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
 import { LIMITS } from "../../../base/limits.js";
+import { nearest } from "../../../base/text/nearest.js";
 import { builtinSource } from "../../../builtin/index.js";
 import { type EffectiveConfig, tenonPaths } from "../../../config/index.js";
 import { MeaningSearch } from "../../../session/index.js";
 import { type Closeness, LookAlikes, type NamedTool, SessionCatalog } from "../../../tools/index.js";
 import type { Run, Values } from "../../command.js";
-import { type CommandContext, print, printJson, tableLines, warn } from "../../context.js";
+import { type CommandContext, print, printJson, report, tableLines, warn } from "../../context.js";
 import { EXIT } from "../../exit.js";
 import { CLI_LIMITS } from "../../limits.js";
 import { secretResolver } from "../../secrets.js";
@@ -21,6 +22,8 @@ import {
   secondsToMs,
   serverNamed,
 } from "./inspect.js";
+import { shellWord } from "./next-steps.js";
+import { signatureLines } from "./signature.js";
 
 interface ListedTool extends InspectedTool {
   readonly server: string;
@@ -30,12 +33,14 @@ interface ListedTool extends InspectedTool {
 }
 
 export const runTools: Run<Values<"json", "search" | "timeout">> = async ({ values, words }, context) => {
-  const [only] = words;
+  const [only, wanted] = words;
   const timeoutMs = secondsToMs(values.timeout);
   const config = await liveConfig(context);
   if (only !== undefined) serverNamed(config, only);
   const inspected = await inspectAll(config, context, { timeoutMs, ...defined({ only }) });
   const all = listedTools(inspected, context);
+  if (only !== undefined && wanted !== undefined)
+    return showTool(only, wanted, { inspected, all }, values.json, context);
   const found =
     values.search === undefined ? undefined : await ranked(values.search, { inspected, all, config }, context);
   const shown = found?.tools ?? all;
@@ -54,6 +59,34 @@ export const runTools: Run<Values<"json", "search" | "timeout">> = async ({ valu
   }
   return only !== undefined && failed.length > 0 ? EXIT.failed : EXIT.done;
 };
+
+interface Shown {
+  readonly inspected: readonly InspectedServer[];
+  readonly all: readonly ListedTool[];
+}
+
+/** Throws `tool.unknown`, or what kept the server from being ready. */
+function showTool(
+  server: string,
+  wanted: string,
+  { inspected, all }: Shown,
+  isJson: boolean | undefined,
+  context: CommandContext,
+): void {
+  const error = inspected.find((one) => one.server.name === server)?.inspection?.error;
+  if (error) throw error;
+  const found = all.find(({ tool }) => tool.name === wanted);
+  if (!found) {
+    const near = nearest(
+      wanted,
+      all.map(({ tool }) => tool.name),
+    );
+    const meant = near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`;
+    const hint = `See tenon mcp tools ${shellWord(server)}, or tenon mcp why ${shellWord(`${server}/${wanted}`)}.`;
+    throw new TenonError("tool.unknown", `${server} has no tool ${JSON.stringify(wanted)}${meant}`, { hint });
+  }
+  report(context, isJson, toolJson(found), signatureLines(server, found, context));
+}
 
 function listedTools(inspected: readonly InspectedServer[], { world, cwd }: CommandContext): readonly ListedTool[] {
   const tools = inspected.flatMap(({ server, inspection }) =>

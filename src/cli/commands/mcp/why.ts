@@ -2,12 +2,15 @@
 import { join } from "node:path";
 import { orAborted } from "../../../base/async/deadline.js";
 import { defined } from "../../../base/json/defined.js";
+import type { World } from "../../../base/ports/world.js";
 import { type EffectiveConfig, type ReadyServer, tenonPaths } from "../../../config/index.js";
-import { createRuntime, type Model, type Session, type WhyAnswer, type World } from "../../../index.js";
-import { programOf } from "../../../session/index.js";
+import type { Model } from "../../../models/index.js";
+import { createHost, programOf, type Session } from "../../../session/index.js";
+import type { WhyAnswer } from "../../../tools/index.js";
 import { type CatalogTool, DecisionFiles, decide, lockedServer, mcpToolId, NO_PATHS } from "../../../tools/index.js";
 import type { Run, Values } from "../../command.js";
 import { type CommandContext, print, printJson, readConfig } from "../../context.js";
+import { EXIT } from "../../exit.js";
 import { CLI_LIMITS } from "../../limits.js";
 import { personalGrants, secretResolver } from "../../secrets.js";
 import { progress } from "../../terminal/screen.js";
@@ -23,12 +26,17 @@ export const runWhy: Run<Values<"json", "prompt">> = async ({ values, words }, c
   const { toolsLock } = config;
   const isInLock = toolsLock !== undefined && server !== undefined && lockedServer(toolsLock, server) !== undefined;
   const next = nextForWhy(kind, asked, { server, isLocked: offered.kind === "not_approved" && isInLock });
-  if (values.json === true) return printJson(context, { kind, text, ...defined({ search }), candidates, next });
+  const code = kind === "unknown" ? EXIT.failed : EXIT.done;
+  if (values.json === true) {
+    printJson(context, { kind, text, ...defined({ search }), candidates, next });
+    return code;
+  }
   print(context, [
     visibleLine(text),
     ...candidates.map((path) => `  ${visibleLine(path)}`),
     ...next.map((line, at) => context.palette.dim(`${at === 0 ? "next: " : "      "}${visibleLine(line)}`)),
   ]);
+  return code;
 };
 
 /** By the tool where it is known, else by the name that was asked for. */
@@ -57,7 +65,7 @@ async function answerInSession(tool: string, prompt: string | undefined, context
   const number = Buffer.from(world.randomBytes(8)).toString("hex");
   const stateDir = join(tenonPaths(world.env).cacheDir, "why", number);
   try {
-    await using runtime = createRuntime({
+    await using runtime = createHost({
       world,
       model: SILENT,
       stateDir,

@@ -64,7 +64,13 @@ export function readRecording(text: string, run?: number): Recording {
   }
   const chosen = run === undefined ? runs.at(-1) : runs[run - 1];
   if (!chosen)
-    throw invalid(run === undefined ? "it is empty" : `it has ${runs.length} runs, so there is no run ${run}`);
+    throw invalid(
+      run === undefined
+        ? isTorn
+          ? "it is no trace"
+          : "it is empty"
+        : `it has ${runs.length} runs, so there is no run ${run}`,
+    );
   if (chosen.format !== FORMAT)
     throw invalid(`it is of format ${String(chosen.format)}, and only ${FORMAT} can be read`);
   if (chosen.lost > 0) throw invalid("lines of it are missing: the disk could not keep up when it was written");

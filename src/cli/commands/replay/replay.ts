@@ -10,7 +10,7 @@ import { isJsonObject, type JsonValue } from "../../../base/json/json.js";
 import type { World } from "../../../base/ports/world.js";
 import { VERSION } from "../../../base/version.js";
 import { type EffectiveConfig, isEffectiveConfig } from "../../../config/index.js";
-import { createRuntime } from "../../../index.js";
+import { createHost } from "../../../session/index.js";
 import type { Run, Values } from "../../command.js";
 import { type CommandContext, report, warn } from "../../context.js";
 import { EXIT } from "../../exit.js";
@@ -49,7 +49,7 @@ async function replayRecording(recording: Recording, context: CommandContext): P
     const world = replayWorld(real, replayer, home, variables);
     const models = await configuredModels(config, world, async () => undefined);
     const { createAgent } = await loadAgent();
-    const host = createRuntime({ world, model: models.first, models, config: {} });
+    const host = createHost({ world, model: models.first, models, config: {} });
     createAgent({ access: new HostAccess(host) }).connect(replayer.client.stream);
     try {
       return await replayer.run();

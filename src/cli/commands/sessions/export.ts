@@ -11,13 +11,17 @@ import {
   readConversation,
   type StoredConversation,
   timeText,
+  usageText,
 } from "./sessions.js";
 
 type ExportValues = Values<"json" | "force", "format" | "output">;
 
 const FORMATS = {
   markdown: conversationMarkdown,
-  html: conversationHtml,
+  html: async (conversation: StoredConversation) => {
+    const { conversationHtml } = await import("./export-html.js"); // it brings the parser of Markdown
+    return conversationHtml(conversation);
+  },
   json: (conversation: StoredConversation) => `${JSON.stringify(conversationJson(conversation), undefined, 2)}\n`,
 } as const;
 
@@ -29,7 +33,7 @@ export const runSessionExport: Run<ExportValues> = async ({ values, words }, con
   const { output, force } = values;
   const format = formatOf(values);
   const conversation = await readConversation(words[0] ?? "", context);
-  const text = FORMATS[format](conversation);
+  const text = await FORMATS[format](conversation);
   if (output === undefined) {
     // A terminal would obey control characters; a file or a pipe gets the text as it is.
     context.output.write(isTerminal(context.output) ? visible(text) : text);
@@ -56,75 +60,14 @@ function formatOf({ format, output, json }: ExportValues): Format {
   return BY_EXTENSION[extname(output).toLowerCase()] ?? "markdown";
 }
 
-// A conversation as one HTML page that loads nothing and runs nothing: every word of it is text.
-
-const STYLE = [
-  "body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a;background:#fff}",
-  "pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:.5rem 0}",
-  ".prompt{border-left:4px solid #2b6cb0;padding-left:1rem;font-weight:600}",
-  ".thought,.note,.about{color:#666}.note{font-style:italic}",
-  "details{border:1px solid #ddd;border-radius:6px;padding:.5rem 1rem;margin:1rem 0}",
-  "@media(prefers-color-scheme:dark){body{background:#161616;color:#eee}details{border-color:#444}.thought,.note,.about{color:#aaa}}",
-].join("\n");
-
-/** Even if something were to get past the escaping, the page may load and run nothing. */
-const POLICY = "default-src 'none'; style-src 'unsafe-inline'";
-
-export function conversationHtml({ session, items }: StoredConversation): string {
-  const { id, title, cwd, updatedMs } = session;
-  return [
-    "<!doctype html>",
-    '<html lang="en">',
-    "<head>",
-    '<meta charset="utf-8">',
-    `<meta http-equiv="Content-Security-Policy" content="${POLICY}">`,
-    '<meta name="viewport" content="width=device-width">',
-    `<title>${escapedHtml(title)}</title>`,
-    `<style>\n${STYLE}\n</style>`,
-    "</head>",
-    "<body>",
-    `<h1>${escapedHtml(title)}</h1>`,
-    `<p class="about">${escapedHtml(`${id} in ${cwd}, last used ${timeText(updatedMs)} UTC`)}</p>`,
-    ...items.map(itemHtml),
-    "</body>",
-    "</html>",
-    "",
-  ].join("\n");
-}
-
-function itemHtml(item: ConversationItem): string {
-  if (item.kind !== "call") return `<pre class="${item.kind}">${escapedHtml(item.text)}</pre>`;
-  const summary = `<summary><code>${escapedHtml(item.tool)}</code> ${item.outcome}</summary>`;
-  const answer = item.text === "" ? "" : `<pre>${escapedHtml(item.text)}</pre>`;
-  return `<details>${summary}<pre>${escapedHtml(item.arguments)}</pre>${answer}</details>`;
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-
-/** Controls are no characters of HTML; those that turn the direction of reading are shown as what they are. */
-function escapedHtml(text: string): string {
-  return text
-    .replaceAll(/[&<>"']/gu, (sign) => ENTITIES[sign] ?? sign)
-    .replaceAll(/(?![\n\t])[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu, (sign) => {
-      const code = sign.codePointAt(0) ?? 0;
-      return `&lt;U+${code.toString(16).toUpperCase().padStart(4, "0")}&gt;`;
-    });
-}
-
 // A conversation as Markdown. Whatever was said stays text: it cannot end the fence it stands in.
 
-export function conversationMarkdown({ session, items }: StoredConversation): string {
+export function conversationMarkdown({ session, items, usage }: StoredConversation): string {
   const { id, title, cwd, updatedMs } = session;
   const head = [
     `# ${escaped(oneLine(title))}`,
     "",
-    `Session \`${id}\` in ${code(cwd)}, last used ${timeText(updatedMs)} UTC`,
+    `Session \`${id}\` in ${code(cwd)}, last used ${timeText(updatedMs)} UTC${usage ? `, ${usageText(usage)}` : ""}`,
   ];
   return `${[...head, ...items.flatMap((item) => ["", ...itemMarkdown(item)])].join("\n")}\n`;
 }
@@ -132,7 +75,7 @@ export function conversationMarkdown({ session, items }: StoredConversation): st
 function itemMarkdown(item: ConversationItem): readonly string[] {
   switch (item.kind) {
     case "prompt":
-      return ["## Prompt", "", fenced(item.text, "text")];
+      return [`## Prompt${item.t === undefined ? "" : ` (${timeText(item.t)} UTC)`}`, "", fenced(item.text, "text")];
     case "answer":
       return ["## Answer", "", safeMarkdown(item.text)];
     case "thought":
@@ -145,6 +88,9 @@ function itemMarkdown(item: ConversationItem): readonly string[] {
         "",
         fenced(item.arguments, "json"),
         ...(item.text === "" ? [] : ["", fenced(item.text, "text")]),
+        ...(item.diff === undefined
+          ? []
+          : ["", `Change of ${code(item.diff.path)}:`, "", fenced(item.diff.text, "diff")]),
       ];
   }
 }

@@ -4,6 +4,7 @@ import { unreachable } from "../../../base/id.js";
 import { defined } from "../../../base/json/defined.js";
 import { isJsonObject, type JsonValue } from "../../../base/json/json.js";
 import { type ContentBlock, plainText } from "../../../base/text/content.js";
+import { type BuiltinPresentation, unifiedDiff } from "../../../builtin/index.js";
 import { tenonPaths } from "../../../config/index.js";
 import type { TurnEvent } from "../../../engine/index.js";
 import {
@@ -13,6 +14,7 @@ import {
   questionWords,
   type WireSessionState,
 } from "../../../gateway/index.js";
+import type { ModelUsage } from "../../../models/index.js";
 import { FileSessionStore, History, type SessionEvent, type SessionSummary } from "../../../session/index.js";
 import type { ToolOutcome } from "../../../tools/index.js";
 import { misused, type Run, type Values } from "../../command.js";
@@ -24,10 +26,12 @@ import { clipToWidth, visible, visibleLine } from "../../terminal/text.js";
 const RESULT_LINES = 6;
 
 /** The session used last comes first. */
-export const runSessionList: Run<Values<"json" | "all", "limit">> = async ({ values }, context) => {
+export const runSessionList: Run<Values<"json" | "all", "limit" | "search">> = async ({ values }, context) => {
   const limit = values.limit === undefined ? CLI_LIMITS.sessionsListed : Number(values.limit);
   if (!Number.isInteger(limit) || limit < 1) throw misused("--limit takes a whole number above 0");
-  const all = await allSessions(context, values.all === true ? undefined : context.cwd);
+  const stored = await allSessions(context, values.all === true ? undefined : context.cwd);
+  const wanted = (values.search ?? "").toLowerCase();
+  const all = stored.filter(({ title, cwd }) => `${title} ${cwd}`.toLowerCase().includes(wanted));
   const shown = all.slice(0, limit);
   const open = await openInGateway(context);
   const where = values.all ? (cwd: string) => [visibleLine(cwd)] : () => [];
@@ -39,7 +43,7 @@ export const runSessionList: Run<Values<"json" | "all", "limit">> = async ({ val
     visibleLine(title),
   ]);
   const head = ["session", "used", ...(open ? ["state"] : []), ...(values.all ? ["directory"] : []), "title"];
-  const none = values.all ? "No sessions." : "No sessions of this directory. --all shows those of others.";
+  const none = noneText(values.all === true, stored.length);
   const more = all.length - shown.length;
   const sessions = shown.map((session) => ({
     ...sessionJson(session),
@@ -50,6 +54,12 @@ export const runSessionList: Run<Values<"json" | "all", "limit">> = async ({ val
     ...(more > 0 ? [context.palette.dim(`${more} more: --limit ${all.length}`)] : []),
   ]);
 };
+
+/** `stored`: how many there are without the search. */
+function noneText(isEverywhere: boolean, stored: number): string {
+  if (stored > 0) return "No session has this text in its title or directory.";
+  return isEverywhere ? "No sessions." : "No sessions of this directory. --all shows those of others.";
+}
 
 export const runSessionShow: Run<Values<"json">> = async ({ values, words }, context) => {
   const conversation = await readConversation(words[0] ?? "", context);
@@ -156,6 +166,15 @@ export async function allSessions(context: CommandContext, cwd?: string): Promis
   return sessions;
 }
 
+/** For a chat that goes on with it: the gateway of this machine may have it open. */
+export async function findSession(
+  text: string,
+  context: CommandContext,
+): Promise<{ readonly id: string; readonly isInGateway: boolean }> {
+  const { id } = await sessionLike(text, context);
+  return { id, isInGateway: (await openInGateway(context))?.has(id) === true };
+}
+
 /** By its id or the beginning of it. Throws `session.not_found`, or `usage.invalid` where several begin so. */
 async function sessionLike(text: string, context: CommandContext): Promise<SessionSummary> {
   return beginningWith(text, await allSessions(context), ({ id }) => id);
@@ -198,8 +217,8 @@ function beginningWith<T extends NamedSession>(
 }
 
 export type ConversationItem =
-  | { readonly kind: "prompt" | "answer" | "thought" | "note"; readonly text: string }
-  | CallItem;
+  /** `t`: when it was said, in milliseconds since the epoch. */
+  { readonly kind: "prompt" | "answer" | "thought" | "note"; readonly text: string; readonly t?: number } | CallItem;
 
 interface CallItem {
   readonly kind: "call";
@@ -207,11 +226,16 @@ interface CallItem {
   readonly arguments: string;
   readonly outcome: ToolOutcome["kind"] | "dropped" | "open";
   readonly text: string;
+  readonly elapsedMs?: number;
+  /** What it changed in a file, as a unified diff without a header. */
+  readonly diff?: { readonly path: string; readonly text: string };
 }
 
 export interface StoredConversation {
   readonly session: SessionSummary;
   readonly items: readonly ConversationItem[];
+  /** Of all its model calls; missing where there were none. */
+  readonly usage?: ModelUsage;
   /** Faults of its journal. */
   readonly problems: readonly string[];
 }
@@ -222,14 +246,33 @@ export async function readConversation(text: string, context: CommandContext): P
   const history = new History();
   const stored = storedSessions(context);
   const owner = await stored.ownerOf(session.id);
-  const read = await stored.readAll(session.id, (record) => history.addStored(record));
+  const promptTimes: number[] = [];
+  const read = await stored.readAll(session.id, (record) => {
+    if (record.kind === "prompt" && typeof record.t === "number") promptTimes.push(record.t);
+    history.addStored(record);
+  });
   const problems = [...read.problems, ...(owner === undefined ? history.problems : [])];
   if (owner === undefined) history.end(); // else what is open goes on there
-  return { session, items: itemsOf(history.events()), problems };
+  const events = [...history.events()];
+  const usage = events.findLast((event) => event.kind === "turn" && event.sessionUsage !== undefined);
+  const total = usage?.kind === "turn" ? usage.sessionUsage : undefined;
+  return { session, items: withTimes(itemsOf(events), promptTimes), problems, ...defined({ usage: total }) };
 }
 
-export function conversationJson({ session, items, problems }: StoredConversation): object {
-  return { ...sessionJson(session), items, problems };
+/** Every prompt has a record, and is shown in the order of them. */
+function withTimes(items: readonly ConversationItem[], times: readonly number[]): readonly ConversationItem[] {
+  const left = [...times];
+  return items.map((item) => (item.kind === "prompt" ? { ...item, ...defined({ t: left.shift() }) } : item));
+}
+
+/** `12,345 tokens in, 678 out, about $0.12`. */
+export function usageText({ inputTokens, outputTokens, costUsd }: ModelUsage): string {
+  const counts = `${inputTokens.toLocaleString("en")} tokens in, ${outputTokens.toLocaleString("en")} out`;
+  return costUsd === undefined ? counts : `${counts}, about $${costUsd.toFixed(costUsd < 0.1 ? 4 : 2)}`;
+}
+
+export function conversationJson({ session, items, usage, problems }: StoredConversation): object {
+  return { ...sessionJson(session), items, ...defined({ usage }), problems };
 }
 
 function sessionJson({ id, title, cwd, updatedMs }: SessionSummary): object {
@@ -243,11 +286,13 @@ export function timeText(ms: number): string {
 export function itemsOf(events: Iterable<SessionEvent>): readonly ConversationItem[] {
   const items: ConversationItem[] = [];
   const calls = new Map<string, CallItem & { readonly at: number }>();
-  const end = (id: string, outcome: CallItem["outcome"], text: string) => {
+  const looks = new Map<string, BuiltinPresentation>();
+  const end = (id: string, outcome: CallItem["outcome"], text: string, elapsedMs?: number) => {
     const call = calls.get(id);
     if (!call) return;
     const { at, ...item } = call;
-    items[at] = { ...item, outcome, text };
+    const diff = outcome === "done" ? changeOf(looks.get(id)) : undefined;
+    items[at] = { ...item, outcome, text, ...defined({ elapsedMs, diff }) };
   };
   const addTurnEvent = (event: TurnEvent) => {
     switch (event.kind) {
@@ -266,7 +311,7 @@ export function itemsOf(events: Iterable<SessionEvent>): readonly ConversationIt
         break;
       }
       case "call_ended":
-        end(event.toolCallId, event.outcome.kind, outcomeText(event.outcome));
+        end(event.toolCallId, event.outcome.kind, outcomeText(event.outcome), event.elapsedMs);
         break;
       case "call_dropped":
         end(event.toolCallId, "dropped", event.reason);
@@ -283,10 +328,19 @@ export function itemsOf(events: Iterable<SessionEvent>): readonly ConversationIt
   };
   for (const event of events) {
     if (event.kind === "user") items.push({ kind: "prompt", text: contentText(event.content) });
-    else if (event.kind === "turn") addTurnEvent(event.event);
-    else if (event.kind === "turn_ended" && "error" in event) items.push({ kind: "note", text: event.error.message });
+    else if (event.kind === "turn") {
+      if (event.presentation?.diff && "toolCallId" in event.event)
+        looks.set(event.event.toolCallId, event.presentation);
+      addTurnEvent(event.event);
+    } else if (event.kind === "turn_ended" && "error" in event) items.push({ kind: "note", text: event.error.message });
   }
   return items;
+}
+
+function changeOf(look: BuiltinPresentation | undefined): CallItem["diff"] {
+  if (!look?.diff) return undefined;
+  const { path, oldText = "", newText } = look.diff;
+  return { path, text: unifiedDiff(oldText, newText).text };
 }
 
 function outcomeText(outcome: ToolOutcome): string {

@@ -2,7 +2,7 @@
 import { posix, win32 } from "node:path";
 import type { JsonObject } from "../../../base/json/json.js";
 import type { World } from "../../../base/ports/world.js";
-import { PROVIDER_VARIABLES } from "../../model.js";
+import { PROVIDER_VARIABLES } from "../../provider-variables.js";
 
 export const EDITORS = ["zed", "jetbrains", "neovim", "emacs", "vscode"] as const;
 export type EditorName = (typeof EDITORS)[number];
@@ -139,6 +139,9 @@ export interface AgentCommand {
   readonly args: readonly string[];
 }
 
+/** In the PATH of every program of the desktop. */
+const SYSTEM_FOLDERS: readonly string[] = ["/usr/bin", "/bin", "/usr/local/bin"];
+
 export async function agentCommand({ env, platform, files }: World): Promise<AgentCommand> {
   const realPath = async (path: string) => (await files.find(path).catch(() => undefined))?.realPath ?? path;
   const own = await realPath(process.argv[1] ?? "");
@@ -146,7 +149,9 @@ export async function agentCommand({ env, platform, files }: World): Promise<Age
   for (const folder of (env["PATH"] ?? "").split(paths.delimiter)) {
     const file = paths.join(folder, platform === "win32" ? "tenon.cmd" : "tenon");
     const isOwn = paths.isAbsolute(folder) && files.isFile(file) && (await realPath(file)) === own;
-    if (isOwn) return { command: "tenon", args: ["acp"] };
+    if (isOwn && SYSTEM_FOLDERS.includes(folder)) return { command: "tenon", args: ["acp"] };
+    // Editors that were not started from a shell do not have folders of nvm, volta or npm in their PATH.
+    if (isOwn) return { command: process.execPath, args: [file, "acp"] };
   }
   return { command: process.execPath, args: [own, "acp"] };
 }

@@ -5,21 +5,40 @@ import { defined } from "../../../base/json/defined.js";
 import { canonicalJson, isJsonObject, type JsonValue } from "../../../base/json/json.js";
 import { parseDocument, setValue } from "../../../config/index.js";
 import { misused, type Run, refused, type Values } from "../../command.js";
-import { type CommandContext, report } from "../../context.js";
+import { type CommandContext, report, tableLines } from "../../context.js";
 import { visibleLine } from "../../terminal/text.js";
-import { agentCommand, EDITORS, type FileRecipe, type Recipe, recipeFor } from "./editors.js";
+import { type AgentCommand, agentCommand, EDITORS, type FileRecipe, type Recipe, recipeFor } from "./editors.js";
 
 const GATEWAY = "--gateway";
 
 export const runEditorSetup: Run<Values<"json" | "write" | "gateway", "file">> = async ({ values, words }, context) => {
-  const editor = EDITORS.find((name) => name === words[0]) ?? "zed";
+  const editor = EDITORS.find((name) => name === words[0]);
   const { command, args } = await agentCommand(context.world);
+  if (editor === undefined) return listEditors({ command, args }, values, context);
   const more = values.gateway === true ? [GATEWAY] : [];
   const recipe = recipeFor(editor, { command, args: [...args, ...more] }, context.world);
   const given = values.file === undefined ? undefined : resolve(context.cwd, values.file);
   if (values.write !== true) show(recipe, given, values.json === true, context);
   else await write(recipe, given, values.json === true, context);
 };
+
+/** What can be set up, and the command for each. */
+function listEditors(
+  agent: AgentCommand,
+  { json, write, file, gateway }: Values<"json" | "write" | "gateway", "file">,
+  context: CommandContext,
+): void {
+  if (write === true || file !== undefined || gateway === true) throw misused("EDITOR is missing: say which one");
+  const editors = EDITORS.map((name) => ({ name, recipe: recipeFor(name, agent, context.world) }));
+  const rows = editors.map(({ name, recipe: { kind, title } }) => {
+    return [title, `tenon setup ${name}${kind === "file" ? " --write" : ""}`];
+  });
+  const shown = editors.map(({ name, recipe }) => ({ name, title: recipe.title, mayWrite: recipe.kind === "file" }));
+  report(context, json, { editors: shown, command: agent }, [
+    ...tableLines(["editor", "command"], rows, context),
+    context.palette.dim("Any other ACP client: register the command tenon acp."),
+  ]);
+}
 
 function show(recipe: Recipe, given: string | undefined, isJson: boolean, context: CommandContext): void {
   const { palette } = context;

@@ -35,7 +35,10 @@ export async function guardedLaunch(spec: StdioSpec, sessionCwd: string, world: 
   }
   const { guarded, concern } = await assess(spec, sessionCwd, world);
   if (!concern || (approved?.by === "folder" && approved.key === concern.key)) return guarded;
-  const what = approved ? "what would run is not what was approved for this folder:" : "in this folder";
+  // Its own code runs from this folder by the program's own words: nothing else of the folder could do more.
+  if (approved?.by === "program" && concern.files.length > 0) return guarded;
+  const what =
+    approved?.by === "folder" ? "what would run is not what was approved for this folder:" : "in this folder";
   throw new TenonError("mcp.launch_refused", `not started: ${what} ${concern.reasons.join("; ")}`, {
     hint: "Approve it for this folder when Tenon asks, or with `tenon trust approve`; or give full paths in its entry, or its own cwd.",
   });

@@ -33,6 +33,12 @@ import {
   type WireLine,
 } from "./connection.js";
 
+/**
+ * Options of an ACP client.
+ *
+ * @example
+ * const options: AcpClientOptions = { permission: "allow_once" };
+ */
 export interface AcpClientOptions {
   /** Looks at every message of the agent, for instance `await acpSchemaValidator()`. */
   readonly validate?: MessageValidator;
@@ -65,6 +71,12 @@ const OPTION_KINDS: Readonly<Partial<Record<PermissionAnswer, PermissionOptionKi
   deny_always: "reject_always",
 };
 
+/**
+ * An ACP client that checks every message of an agent.
+ *
+ * @example
+ * const client = startAgent({ command: "tenon", args: ["acp"] });
+ */
 export class AcpClient implements AsyncDisposable {
   readonly connection: ClientConnection;
   readonly #agent: AgentConnection;
@@ -239,7 +251,12 @@ export class AcpClient implements AsyncDisposable {
   }
 }
 
-/** Spawns an agent and connects over its standard streams. Nothing is sent yet: call `initialize()`. */
+/**
+ * Spawns an agent and connects over its standard streams. Nothing is sent yet: call `initialize()`.
+ *
+ * @example
+ * const client = startAgent({ command: "tenon", args: ["acp"] });
+ */
 export function startAgent(command: AgentCommand, options?: AcpClientOptions): AcpClient {
   return new AcpClient(processLink(command), options);
 }
@@ -249,7 +266,12 @@ export function connectAgent(app: AgentApp, options?: AcpClientOptions): AcpClie
   return new AcpClient(appLink(app), options);
 }
 
-/** Connects to an agent that serves these streams in this process. */
+/**
+ * Connects to an agent that serves these streams in this process.
+ *
+ * @example
+ * const client = connectStreams({ input, output });
+ */
 export function connectStreams(streams: AgentStreams, options?: AcpClientOptions): AcpClient {
   return new AcpClient(streamsLink(streams), options);
 }

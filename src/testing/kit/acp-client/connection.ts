@@ -337,7 +337,7 @@ export function processLink(agent: AgentCommand): AgentLink {
   child.stderr.on("data", (chunk: Uint8Array) => stderr.push(chunk));
   const exit = new Promise<AgentExit>((resolve) => {
     child.on("error", (error) => {
-      stderr.push(Buffer.from(`${error.message}\n`));
+      stderr.push(Buffer.from(`cannot be started: ${error.message}\n`));
       resolve({ code: null, signal: null, wasForced });
     });
     // `exit`, not `close`: a grandchild that holds the pipes must not hide that the agent is gone.

@@ -61,7 +61,12 @@ export interface CrashStep {
   readonly onceFile?: string;
 }
 
-/** How a call ends, after its steps. */
+/**
+ * How a call ends, after its steps.
+ *
+ * @example
+ * const reply: ScriptedReply = { kind: "echo" };
+ */
 export type ToolReply =
   /** The arguments as JSON text. */
   | { readonly kind: "echo" }
@@ -140,6 +145,12 @@ export interface ToolScript {
   readonly ignoresCancel?: boolean;
 }
 
+/**
+ * What a scripted server does.
+ *
+ * @example
+ * const behaviour: Behaviour = { tools: [echoTool()], steps: { initialize: [{ do: "delay", ms: 100 }] } };
+ */
 export interface Behaviour {
   readonly serverName?: string;
   readonly serverVersion?: string;
@@ -178,7 +189,12 @@ export interface Behaviour {
   readonly taskFile?: string;
 }
 
-/** A tool that echoes, with one required string: what most tests start from. */
+/**
+ * A tool that echoes, with one required string: what most tests start from.
+ *
+ * @example
+ * const server = scriptedServer({ tools: [echoTool("say")] });
+ */
 export function echoTool(name = "echo"): ToolScript {
   return {
     name,

@@ -48,6 +48,12 @@ export interface HttpRequestRecord {
   readonly message: JsonObject | undefined;
 }
 
+/**
+ * A scripted server over HTTP on a loopback port.
+ *
+ * @example
+ * await using server = await scriptedHttpServer({ tools: [echoTool()] });
+ */
 export class ScriptedHttpServer implements AsyncDisposable {
   /** Where the client under test connects to. */
   readonly url: string;
@@ -203,7 +209,12 @@ export class ScriptedHttpServer implements AsyncDisposable {
   }
 }
 
-/** Listens on 127.0.0.1, on a port of the system's choice. */
+/**
+ * Listens on 127.0.0.1, on a port of the system's choice.
+ *
+ * @example
+ * await using server = await scriptedHttpServer({ tools: [echoTool()] });
+ */
 export async function scriptedHttpServer(
   behaviour: Behaviour,
   options?: HttpServerOptions,

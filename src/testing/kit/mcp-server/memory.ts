@@ -26,6 +26,12 @@ interface Connection {
   readonly peer: ScriptedPeer;
 }
 
+/**
+ * A scripted server in this process.
+ *
+ * @example
+ * const server = memoryServer({ tools: [echoTool()] });
+ */
 export class MemoryServer implements AsyncDisposable {
   readonly #connections: Connection[] = [];
   readonly #received = new Feed<JsonObject>("message from the client");
@@ -130,6 +136,12 @@ export class MemoryServer implements AsyncDisposable {
   }
 }
 
+/**
+ * Makes a scripted server in this process.
+ *
+ * @example
+ * const server = memoryServer({ tools: [echoTool()] });
+ */
 export function memoryServer(behaviour: Behaviour, options?: MemoryServerOptions): MemoryServer {
   return new MemoryServer(behaviour, options);
 }

@@ -18,6 +18,12 @@ export interface ScriptedServerOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+/**
+ * How a scripted server is started: it fits into `mcpServers`.
+ *
+ * @example
+ * const spec: ScriptedServerSpec = scriptedServer({ tools: [echoTool()] });
+ */
 export interface ScriptedServerSpec {
   readonly command: string;
   readonly args: string[];
@@ -32,6 +38,12 @@ export interface AcpServerEntry {
   readonly env: { readonly name: string; readonly value: string }[];
 }
 
+/**
+ * The command that runs a scripted server as a process of its own.
+ *
+ * @example
+ * const mcpServers = { s: scriptedServer({ tools: [echoTool()] }) };
+ */
 export function scriptedServer(behaviour: Behaviour, options: ScriptedServerOptions = {}): ScriptedServerSpec {
   const json = JSON.stringify(parseBehaviour(behaviour));
   if (Buffer.byteLength(json) > MAX_ARGUMENT_BYTES) {

@@ -11,6 +11,12 @@ interface Entry {
   readonly run: () => void;
 }
 
+/**
+ * A clock that only the test moves.
+ *
+ * @example
+ * const clock = new FakeClock();
+ */
 export class FakeClock {
   #elapsedMs = 0;
   #order = 0;
@@ -66,7 +72,12 @@ export class FakeClock {
   }
 }
 
-/** Lets promises, ticks and stream events that are under way run out; no time passes on any fake clock. */
+/**
+ * Lets promises, ticks and stream events that are under way run out; no time passes on any fake clock.
+ *
+ * @example
+ * await settle();
+ */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < SETTLE_TURNS; turn++) await new Promise<void>((resolve) => realSetImmediate(resolve));
 }

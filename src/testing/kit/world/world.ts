@@ -64,6 +64,12 @@ const OWN_PROCESS_ID = 4_242;
 const MEMORY_BYTES = 8 * 2 ** 30;
 const DEFAULT_START_MS = Date.UTC(2026, 10, 1);
 
+/**
+ * A world without time, processes and files of this machine.
+ *
+ * @example
+ * const world = new FakeWorld();
+ */
 export class FakeWorld implements World {
   readonly clock: FakeClock;
   readonly files: FakeFiles;
@@ -206,6 +212,12 @@ export class FakeWorld implements World {
   }
 }
 
+/**
+ * Makes a fake world.
+ *
+ * @example
+ * const world = fakeWorld({ env: { HOME: "/home/me" } });
+ */
 export function fakeWorld(options?: FakeWorldOptions): FakeWorld {
   return new FakeWorld(options);
 }

@@ -6,6 +6,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/jso
 import {
   type Accepted,
   type Asked,
+  bearerOf,
   blocksOf,
   type CacheBlock,
   type Fault,
@@ -29,7 +30,8 @@ export function anthropicMessages(): ProviderFormat {
   return {
     name: "anthropic",
     isFor: (path) => path.endsWith("/v1/messages"),
-    key: (headers) => headerOf(headers, "x-api-key"),
+    // Its own client sends keys as bearer tokens since 1.0.
+    key: (headers) => headerOf(headers, "x-api-key") ?? bearerOf(headers),
     needsKey: true,
     read: (asked) => readMessages(asked, issued),
     fault: anthropicFault,

@@ -36,7 +36,9 @@ export function geminiGenerate(): ProviderFormat {
       if ("kind" in result) return result;
       const { read } = result;
       const declared = read.tools.flatMap(({ functionDeclarations }) => functionDeclarations);
-      const tools = declared.map(({ name, parameters: schema }) => ({ name, schema, strict: false }));
+      const tools = declared.map(({ name, parameters, parametersJsonSchema }) => {
+        return { name, schema: parameters ?? parametersJsonSchema, strict: false };
+      });
       const { systemInstruction: system } = asked.body;
       return {
         tools,
@@ -80,7 +82,7 @@ const content = z.looseObject({
 });
 type Content = z.infer<typeof content>;
 
-const declaration = z.looseObject({
+const declared = z.looseObject({
   name: z
     .string()
     .regex(
@@ -88,7 +90,13 @@ const declaration = z.looseObject({
       "Invalid function name. Must start with a letter or an underscore. Must be alphanumeric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 64.",
     ),
   parameters: z.custom<JsonObject>(isJsonObject).optional(),
+  parametersJsonSchema: z.custom<JsonObject>(isJsonObject).optional(),
 });
+
+const declaration = declared.refine(
+  ({ parameters, parametersJsonSchema }) => parameters === undefined || parametersJsonSchema === undefined,
+  "only one of parameters and parameters_json_schema may be set.",
+);
 
 const request = z.looseObject({
   generationConfig: z

@@ -1,0 +1,56 @@
+// Editing several lines: words, wide characters, pasted text.
+import { describe, expect, it } from "vitest";
+import { Editor } from "./editor.js";
+import { KeyDecoder } from "./keys.js";
+
+function typed(...chunks: readonly string[]): Editor {
+  const [editor, decoder] = [new Editor(), new KeyDecoder()];
+  for (const chunk of chunks) for (const key of decoder.push(chunk)) editor.press(key);
+  return editor;
+}
+
+describe("Editor", () => {
+  it.each([
+    ["Shift-Enter", "\u001b[13;2u"],
+    ["Alt-Enter", "\u001b\r"],
+    ["Ctrl-J", "\n"],
+    ["a backslash and Enter", "\\\r"],
+  ])("breaks the line at %s", (_, keys) => {
+    expect(typed("one", keys, "two").whole).toBe("one\ntwo");
+  });
+
+  it("removes and moves by what a person takes for a character", () => {
+    expect(typed("a👩‍👩‍👧‍👦", "\u007f").text).toBe("a");
+    expect(typed("你好", "\u001b[D", "\u007f").text).toBe("好");
+  });
+
+  it("kills words and lines, and gives them back", () => {
+    expect(typed("one two", "\u0017").text).toBe("one ");
+    expect(typed("one two", "\u0015", "x", "\u0019").text).toBe("xone two");
+    expect(typed("one two", "\u0001", "\u001bd").text).toBe(" two");
+    const lines = typed("one\n", "two");
+    lines.set("one\ntwo", 3);
+    lines.erase("line", 1);
+    expect(lines.text).toBe("onetwo");
+  });
+
+  it("shows long pasted text by its size, sends all of it, and removes it as one", () => {
+    const text = Array.from({ length: 30 }, (_, index) => `line ${index}`).join("\n");
+    const editor = typed("see ", `\u001b[200~${text}\u001b[201~`, " end");
+    expect(editor.text).toBe("see [Pasted text 1: 30 lines] end");
+    expect(editor.whole).toBe(`see ${text} end`);
+    const removed = typed("see ", `\u001b[200~${text}\u001b[201~`, "\u007f");
+    expect(removed.text).toBe("see ");
+  });
+
+  it("puts the cursor where it belongs in wrapped lines of wide characters", () => {
+    const editor = typed("你好世界你好");
+    const { lines, row, column } = editor.view("> ", 2, 11);
+    expect(lines).toEqual(["> 你好世界", "  你好"]);
+    expect([row, column]).toEqual([1, 6]);
+  });
+
+  it("makes hidden characters visible", () => {
+    expect(typed("\u001b[200~a\u001b[2Jb\u202e\u001b[201~").view("> ", 2, 80).lines).toEqual(["> a␛[2Jb<U+202E>"]);
+  });
+});

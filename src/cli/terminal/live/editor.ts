@@ -1,0 +1,234 @@
+// The text a person edits: several lines, a cursor, words, a kill buffer, and pasted text that is shown by its size.
+import { displayWidth, graphemesOf, visible } from "../text.js";
+import type { Key } from "./keys.js";
+
+/** Longer pasted text is shown as one short mark. */
+const INLINE_PASTE = { lines: 10, chars: 1_000 } as const;
+
+export interface EditorView {
+  readonly lines: readonly string[];
+  readonly row: number;
+  readonly column: number;
+}
+
+export class Editor {
+  #text = "";
+  #cursor = 0;
+  #killed = "";
+  /** What marks stand for. */
+  readonly #pasted = new Map<string, string>();
+
+  /** As it is shown, with marks for long pasted text. */
+  get text(): string {
+    return this.#text;
+  }
+
+  get cursor(): number {
+    return this.#cursor;
+  }
+
+  get isEmpty(): boolean {
+    return this.#text === "";
+  }
+
+  /** As it is sent. */
+  get whole(): string {
+    let whole = this.#text;
+    for (const [mark, text] of this.#pasted) whole = whole.replace(mark, () => text);
+    return whole;
+  }
+
+  set(text: string, cursor: number = text.length): void {
+    this.#text = text;
+    this.#cursor = Math.min(cursor, text.length);
+    if (text === "") this.#pasted.clear();
+  }
+
+  insert(text: string): void {
+    this.#text = this.#text.slice(0, this.#cursor) + text + this.#text.slice(this.#cursor);
+    this.#cursor += text.length;
+  }
+
+  paste(text: string): void {
+    const clean = text.replaceAll(/\r\n?/gu, "\n");
+    const lines = clean.split("\n").length;
+    if (lines <= INLINE_PASTE.lines && clean.length <= INLINE_PASTE.chars) return this.insert(clean);
+    const number = this.#pasted.size + 1;
+    const mark = `[Pasted text ${number}: ${lines === 1 ? `${clean.length} characters` : `${lines} lines`}]`;
+    this.#pasted.set(mark, clean);
+    this.insert(mark);
+  }
+
+  /** Replaces what is before the cursor from an index on. */
+  complete(from: number, text: string): void {
+    this.#text = this.#text.slice(0, from) + text + this.#text.slice(this.#cursor);
+    this.#cursor = from + text.length;
+  }
+
+  /** False for a key that is not about the text. */
+  press(key: Key): boolean {
+    if (key.kind === "text") {
+      this.insert(key.text);
+      return true;
+    }
+    if (key.kind === "paste") {
+      this.paste(key.text);
+      return true;
+    }
+    if (key.kind !== "key") return false;
+    const { name, ctrl, alt } = key;
+    if (name === "enter") return this.#enter(key);
+    const action = ctrl ? CONTROL[name] : alt ? META[name] : PLAIN[name];
+    return action ? action(this) : false;
+  }
+
+  /** Whether the cursor moved to another line of the text; without one there the key is for the history. */
+  moveLine(step: -1 | 1): boolean {
+    const start = this.#text.lastIndexOf("\n", this.#cursor - 1) + 1;
+    const offset = this.#cursor - start;
+    if (step < 0) {
+      if (start === 0) return false;
+      const before = this.#text.lastIndexOf("\n", start - 2) + 1;
+      this.#cursor = Math.min(before + offset, start - 1);
+      return true;
+    }
+    const end = this.#text.indexOf("\n", this.#cursor);
+    if (end < 0) return false;
+    const next = this.#text.indexOf("\n", end + 1);
+    this.#cursor = Math.min(end + 1 + offset, next < 0 ? this.#text.length : next);
+    return true;
+  }
+
+  /** Modified, or behind a backslash: a new line. Otherwise the text is finished, and the key not for us. */
+  #enter({ shift, alt, ctrl }: Extract<Key, { kind: "key" }>): boolean {
+    const isEscaped = this.#text.charAt(this.#cursor - 1) === "\\";
+    if (!shift && !alt && !ctrl && !isEscaped) return false;
+    if (isEscaped) this.#remove(this.#cursor - 1, this.#cursor);
+    this.insert("\n");
+    return true;
+  }
+
+  move(by: "character" | "word" | "line", step: -1 | 1): boolean {
+    this.#cursor = this.#target(by, step);
+    return true;
+  }
+
+  /** Removes up to where the cursor would go. */
+  erase(by: "character" | "word" | "line", step: -1 | 1): boolean {
+    const target = this.#target(by, step);
+    const [from, to] = step < 0 ? [target, this.#cursor] : [this.#cursor, target];
+    if (by !== "character") this.#killed = this.#text.slice(from, to);
+    // At the end of a line Ctrl-K joins it with the next one.
+    const joins = by === "line" && from === to && step > 0 && to < this.#text.length;
+    this.#remove(from, joins ? to + 1 : to);
+    return true;
+  }
+
+  yank(): boolean {
+    this.insert(this.#killed);
+    return true;
+  }
+
+  #remove(from: number, to: number): void {
+    this.#text = this.#text.slice(0, from) + this.#text.slice(to);
+    this.#cursor = from;
+  }
+
+  #target(by: "character" | "word" | "line", step: -1 | 1): number {
+    const [before, after] = [this.#text.slice(0, this.#cursor), this.#text.slice(this.#cursor)];
+    if (by === "line") {
+      if (step < 0) return before.lastIndexOf("\n") + 1;
+      const end = after.indexOf("\n");
+      return end < 0 ? this.#text.length : this.#cursor + end;
+    }
+    if (by === "character") {
+      const mark = [...this.#pasted.keys()].find((one) => (step < 0 ? before.endsWith(one) : after.startsWith(one)));
+      if (mark !== undefined) return this.#cursor + step * mark.length;
+      const near = graphemesOf(step < 0 ? lastLineOf(before) : firstLineOf(after));
+      const one = (step < 0 ? near.at(-1) : near[0]) ?? (step < 0 ? before.slice(-1) : after.slice(0, 1));
+      return this.#cursor + step * one.length;
+    }
+    const [word = ""] =
+      (step < 0
+        ? /(?:[\p{L}\p{N}_]+|[^\p{L}\p{N}_\s]+)?\s*$/u.exec(before)
+        : /^\s*(?:[\p{L}\p{N}_]+|[^\p{L}\p{N}_\s]+)?/u.exec(after)) ?? [];
+    return this.#cursor + step * word.length;
+  }
+
+  /** Lines no wider than `columns`, the first one behind `prompt`, the others indented as far. */
+  view(prompt: string, promptWidth: number, columns: number): EditorView {
+    const width = Math.max(2, columns - promptWidth - 1);
+    const indent = " ".repeat(promptWidth);
+    const lines: string[] = [];
+    let [row, column] = [0, promptWidth];
+    let at = 0;
+    for (const line of this.#text.split("\n")) {
+      let shown = "";
+      let used = 0;
+      const place = () => {
+        if (at === this.#cursor) [row, column] = [lines.length, promptWidth + used];
+      };
+      for (const character of graphemesOf(line)) {
+        const picture = character === "\t" ? "  " : visible(character);
+        const cells = displayWidth(picture);
+        if (used + cells > width) {
+          lines.push(shown);
+          [shown, used] = ["", 0];
+        }
+        place();
+        shown += picture;
+        used += cells;
+        at += character.length;
+      }
+      place();
+      lines.push(shown);
+      at += 1;
+    }
+    return { lines: lines.map((line, index) => (index === 0 ? prompt : indent) + line), row, column };
+  }
+}
+
+function lastLineOf(text: string): string {
+  return text.slice(text.lastIndexOf("\n") + 1);
+}
+
+function firstLineOf(text: string): string {
+  const end = text.indexOf("\n");
+  return end < 0 ? text : text.slice(0, end);
+}
+
+type Actions = Readonly<Record<string, (editor: Editor) => boolean>>;
+
+const PLAIN: Actions = {
+  left: (editor) => editor.move("character", -1),
+  right: (editor) => editor.move("character", 1),
+  home: (editor) => editor.move("line", -1),
+  end: (editor) => editor.move("line", 1),
+  backspace: (editor) => editor.erase("character", -1),
+  delete: (editor) => editor.erase("character", 1),
+};
+const CONTROL: Actions = {
+  a: (editor) => editor.move("line", -1),
+  e: (editor) => editor.move("line", 1),
+  b: (editor) => editor.move("character", -1),
+  f: (editor) => editor.move("character", 1),
+  left: (editor) => editor.move("word", -1),
+  right: (editor) => editor.move("word", 1),
+  w: (editor) => editor.erase("word", -1),
+  backspace: (editor) => editor.erase("word", -1),
+  u: (editor) => editor.erase("line", -1),
+  k: (editor) => editor.erase("line", 1),
+  y: (editor) => editor.yank(),
+  j: (editor) => {
+    editor.insert("\n");
+    return true;
+  },
+};
+const META: Actions = {
+  b: (editor) => editor.move("word", -1),
+  f: (editor) => editor.move("word", 1),
+  left: (editor) => editor.move("word", -1),
+  right: (editor) => editor.move("word", 1),
+  d: (editor) => editor.erase("word", 1),
+  backspace: (editor) => editor.erase("word", -1),
+};

@@ -1,0 +1,176 @@
+// The live terminal with streams and a clock in the test's hands: what it leaves behind, and when a key is an answer.
+import { PassThrough } from "node:stream";
+import { describe, expect, it } from "vitest";
+import { type Clock, createPalette } from "../stream.js";
+import { InputHistory } from "./history.js";
+import { LiveTerminal, type Overlay } from "./live-terminal.js";
+
+class Keyboard extends PassThrough {
+  isRaw = false;
+
+  setRawMode(isRaw: boolean): void {
+    this.isRaw = isRaw;
+  }
+}
+
+/** Stands still until the test moves it. */
+class HandClock implements Clock {
+  #now = 0;
+  #timers: { at: number; readonly run: () => void; readonly every?: number }[] = [];
+
+  now(): number {
+    return this.#now;
+  }
+
+  after(ms: number, run: () => void): () => void {
+    return this.#add({ at: this.#now + ms, run });
+  }
+
+  every(ms: number, run: () => void): () => void {
+    return this.#add({ at: this.#now + ms, run, every: ms });
+  }
+
+  pass(ms: number): void {
+    const end = this.#now + ms;
+    for (;;) {
+      const [next] = this.#timers.filter(({ at }) => at <= end).toSorted((a, b) => a.at - b.at);
+      if (!next) break;
+      this.#now = Math.max(this.#now, next.at);
+      if (next.every === undefined) this.#timers = this.#timers.filter((timer) => timer !== next);
+      else next.at += next.every;
+      next.run();
+    }
+    this.#now = end;
+  }
+
+  #add(timer: { at: number; readonly run: () => void; readonly every?: number }): () => void {
+    this.#timers.push(timer);
+    return () => (this.#timers = this.#timers.filter((other) => other !== timer));
+  }
+}
+
+class Fixture {
+  readonly clock: HandClock = new HandClock();
+  readonly input: Keyboard = new Keyboard();
+  readonly live: LiveTerminal;
+  readonly signal: AbortSignal = new AbortController().signal;
+  written = "";
+
+  constructor() {
+    const output = new PassThrough();
+    output.setEncoding("utf8").on("data", (text: string) => (this.written += text));
+    this.live = new LiveTerminal({
+      input: this.input,
+      output,
+      palette: createPalette(false),
+      clock: this.clock,
+      history: new InputHistory(undefined),
+      hasInputLine: true,
+    });
+    this.live.start();
+  }
+
+  type(text: string): void {
+    this.input.emit("data", text);
+  }
+
+  choose(): { answer: number | undefined } {
+    const got: { answer: number | undefined } = { answer: undefined };
+    const menu = { title: "Allow?", choices: [{ label: "Yes", key: "y" }, { label: "No" }] };
+    this.live.choose(menu, this.signal).then(
+      (answer) => (got.answer = answer),
+      () => {},
+    );
+    return got;
+  }
+}
+
+const settled = async () => await new Promise((resolve) => setImmediate(resolve));
+
+describe("LiveTerminal", () => {
+  it("gives the terminal back, and draws on, whatever a part throws", () => {
+    const { live, clock, input } = new Fixture();
+    const hide = live.show("answer", {
+      render: () => {
+        throw new RangeError("too deep");
+      },
+    });
+    expect(() => clock.pass(100)).toThrow("too deep");
+    hide();
+    let drawn = 0;
+    live.show("answer", { render: () => [`drawn ${(drawn += 1)}`] });
+    clock.pass(100);
+    expect(drawn).toBeGreaterThan(0);
+    live.show("answer", {
+      render: () => {
+        throw new RangeError("too deep");
+      },
+    });
+    live.stop();
+    expect(input.isRaw).toBe(false);
+  });
+
+  it("takes no key for an answer while something hides the question, nor just after that", async () => {
+    const fixture = new Fixture();
+    const { live, clock } = fixture;
+    const overlay: Overlay = { render: () => [], press: (key) => key.kind !== "key" };
+    live.open(overlay);
+    const got = fixture.choose();
+    clock.pass(2_000);
+    fixture.type("\r"); // leaves the overlay
+    fixture.type("y");
+    clock.pass(300);
+    fixture.type("y");
+    await settled();
+    expect(got.answer).toBeUndefined();
+    clock.pass(500);
+    live.open(overlay);
+    fixture.type("\r");
+    fixture.type("y");
+    await settled();
+    expect(got.answer).toBeUndefined();
+    clock.pass(500);
+    await live.outside(async () => clock.pass(2_000));
+    fixture.type("y");
+    await settled();
+    expect(got.answer).toBeUndefined();
+    clock.pass(1_000);
+    fixture.type("y");
+    await settled();
+    expect(got.answer).toBe(0);
+  });
+
+  it("takes keys at once only for the next field of the same form", async () => {
+    const fixture = new Fixture();
+    const { live, clock, signal } = fixture;
+    const got = fixture.choose();
+    clock.pass(500);
+    fixture.type("y");
+    await settled();
+    expect(got.answer).toBe(0);
+    const next = live.question("name › ", { signal, isNext: true });
+    fixture.type("a\r");
+    expect(await next).toBe("a");
+    let other: string | undefined;
+    live.question("of another › ", { signal }).then(
+      (text) => (other = text),
+      () => {},
+    );
+    fixture.type("b\r");
+    await settled();
+    expect(other).toBeUndefined();
+    clock.pass(500);
+    fixture.type("c\r");
+    await settled();
+    expect(other).toBe("c");
+  });
+
+  it("ends a paste of which nothing more comes", () => {
+    const fixture = new Fixture();
+    fixture.type("\u001b[200~pasted");
+    fixture.clock.pass(900);
+    expect(fixture.live.line.editor.whole).toBe("");
+    fixture.clock.pass(200);
+    expect(fixture.live.line.editor.whole).toBe("pasted");
+  });
+});

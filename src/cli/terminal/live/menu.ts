@@ -1,0 +1,63 @@
+// A question with answers to choose from: arrows and Enter, or the number of an answer. Keys count only once it has been on the
+// screen for a moment without typing, so that nothing typed before the question can answer it.
+import type { Palette } from "../stream.js";
+import { wrapText } from "../text.js";
+import type { Key } from "./keys.js";
+
+export interface MenuChoice {
+  readonly label: string;
+  /** A key that chooses it at once. */
+  readonly key?: string;
+}
+
+export interface MenuQuestion {
+  /** Styled. */
+  readonly title: string;
+  readonly choices: readonly MenuChoice[];
+}
+
+/** How long no key may come before an answer counts. */
+export const QUIET_MS = 400;
+
+export class Menu {
+  readonly #question: MenuQuestion;
+  readonly #palette: Palette;
+  #selected = 0;
+  /** Answers count from now on. */
+  isArmed = false;
+
+  constructor(question: MenuQuestion, palette: Palette) {
+    this.#question = question;
+    this.#palette = palette;
+  }
+
+  render(columns: number): string[] {
+    const { cyan, dim } = this.#palette;
+    const { title, choices } = this.#question;
+    const lines = choices.flatMap(({ label }, index) => {
+      const isSelected = this.isArmed && index === this.#selected;
+      const mark = `${isSelected ? "❯" : " "} ${index + 1}. `;
+      return wrapText(label, columns - mark.length - 2).map((part, at) => {
+        const line = `${at === 0 ? mark : " ".repeat(mark.length)}${part}`;
+        return isSelected ? cyan(line) : line;
+      });
+    });
+    const hint = this.isArmed ? "↑ ↓ and Enter, or a number; Esc stops the turn" : "…";
+    return [title, ...lines, dim(`  ${hint}`)];
+  }
+
+  /** The index of the answer that a key chose. */
+  press(key: Key): number | undefined {
+    const { choices } = this.#question;
+    if (key.kind === "text") {
+      const byKey = choices.findIndex((choice) => choice.key === key.text.toLowerCase());
+      const number = /^[1-9]$/u.test(key.text) ? Number(key.text) - 1 : byKey;
+      return number >= 0 && number < choices.length ? number : undefined;
+    }
+    if (key.kind !== "key" || key.ctrl || key.alt) return undefined;
+    if (key.name === "enter") return this.#selected;
+    const step = key.name === "up" ? -1 : key.name === "down" || key.name === "tab" ? 1 : 0;
+    this.#selected = (this.#selected + step + choices.length) % choices.length;
+    return undefined;
+  }
+}

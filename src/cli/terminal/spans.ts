@@ -1,0 +1,113 @@
+// Styled text in pieces, broken between words so that it fits a width. Styles are put on after that, so that no line leaves one open.
+import { displayWidth, graphemesOf } from "./text.js";
+
+export interface Span {
+  readonly text: string;
+  readonly style?: ((text: string) => string) | undefined;
+}
+
+export type StyledLine = readonly Span[];
+
+/** A word, perhaps of several styles (`**bold**,`); a blank; or a line break. */
+interface Unit {
+  readonly kind: "word" | "blank" | "break";
+  readonly spans: Span[];
+  cells: number;
+}
+
+/** Scripts that are written without blanks: a line may end between any two of their characters. */
+const UNSPACED = /[\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]/u;
+const PIECES = /\n|[^\S\n]+|\S+/gu;
+
+/** At least one line, each at most `columns` wide. Blanks at a break are dropped; words longer than a line are cut. */
+export function wrapSpans(spans: readonly Span[], columns: number): StyledLine[] {
+  const width = Math.max(1, columns);
+  let line: Span[] = [];
+  const lines: Span[][] = [line];
+  let used = 0;
+  let blank: Unit | undefined;
+  const breakLine = () => {
+    line = [];
+    lines.push(line);
+    used = 0;
+    blank = undefined;
+  };
+  const put = (unit: Pick<Unit, "spans" | "cells">) => {
+    line.push(...unit.spans);
+    used += unit.cells;
+  };
+  for (const unit of unitsOf(spans)) {
+    if (unit.kind === "break") breakLine();
+    else if (unit.kind === "blank") blank = unit;
+    else {
+      if (used > 0 && used + (blank?.cells ?? 0) + unit.cells > width) breakLine();
+      if (blank && used > 0) put(blank);
+      blank = undefined;
+      for (const [index, part] of (unit.cells <= width ? [unit] : cut(unit, width)).entries()) {
+        if (index > 0) breakLine();
+        put(part);
+      }
+    }
+  }
+  return lines;
+}
+
+function unitsOf(spans: readonly Span[]): Unit[] {
+  const units: Unit[] = [];
+  let isOpen = false; // the last unit is a word that may go on
+  const add = (kind: Unit["kind"], span: Span) => {
+    const cells = kind === "break" ? 0 : displayWidth(span.text);
+    const last = units.at(-1);
+    if (kind === "word" && isOpen && last) {
+      last.spans.push(span);
+      last.cells += cells;
+    } else units.push({ kind, spans: [span], cells });
+  };
+  for (const { text, style } of spans) {
+    for (const [piece] of text.matchAll(PIECES)) {
+      const kind = piece === "\n" ? "break" : piece.trim() === "" ? "blank" : "word";
+      if (kind === "word" && UNSPACED.test(piece)) {
+        for (const character of graphemesOf(piece)) {
+          const isUnspaced = UNSPACED.test(character);
+          if (isUnspaced) isOpen = false;
+          add("word", { text: character, style });
+          isOpen = !isUnspaced;
+        }
+      } else {
+        add(kind, { text: piece, style });
+        isOpen = kind === "word";
+      }
+    }
+  }
+  return units;
+}
+
+/** Each part fits the width. */
+function cut(unit: Unit, width: number): Pick<Unit, "spans" | "cells">[] {
+  let part: { spans: Span[]; cells: number } = { spans: [], cells: 0 };
+  const parts = [part];
+  for (const { text, style } of unit.spans) {
+    let taken = "";
+    for (const character of graphemesOf(text)) {
+      const cells = displayWidth(character);
+      if (part.cells + cells > width && part.cells > 0) {
+        if (taken !== "") part.spans.push({ text: taken, style });
+        taken = "";
+        part = { spans: [], cells: 0 };
+        parts.push(part);
+      }
+      taken += character;
+      part.cells += cells;
+    }
+    if (taken !== "") part.spans.push({ text: taken, style });
+  }
+  return parts;
+}
+
+export function styled(line: StyledLine): string {
+  return line.map(({ text, style }) => (style ? style(text) : text)).join("");
+}
+
+export function spansWidth(line: StyledLine): number {
+  return line.reduce((sum, { text }) => sum + displayWidth(text), 0);
+}

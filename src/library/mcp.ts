@@ -1,0 +1,2 @@
+// `tenon/mcp`: one server by hand.
+export { type ConnectedServer, type ConnectOptions, connect } from "./connect.js";

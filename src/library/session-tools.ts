@@ -1,0 +1,140 @@
+// The tools of a session as a set: listed, called beside the conversation, searched, watched.
+import { contained } from "../base/async/scope.js";
+import { TenonError } from "../base/errors.js";
+import { defined } from "../base/json/defined.js";
+import type { JsonObject } from "../base/json/json.js";
+import { sharedLog } from "../base/ports/world.js";
+import type { Session as InnerSession } from "../session/index.js";
+import { type CatalogTool, WAIT_FOR_SERVER } from "../tools/index.js";
+import { type SessionEvent, toolResult } from "./events.js";
+import type { CallOptions, ToolInfo, ToolResult, ToolSet } from "./tool-set.js";
+
+/** By id, the definition a tool had when it was last looked at. */
+type SeenTools = ReadonlyMap<string, CatalogTool>;
+
+export class SessionToolSet implements ToolSet {
+  readonly #session: InnerSession;
+  readonly #listeners = new Set<() => void>();
+  readonly #isHeard: () => boolean;
+  readonly #tell: (event: SessionEvent) => void;
+  #unwatch: (() => void) | undefined;
+  #seen: SeenTools = new Map();
+  #isDue = false;
+
+  constructor(session: InnerSession, isHeard: () => boolean, tell: (event: SessionEvent) => void) {
+    this.#session = session;
+    this.#isHeard = isHeard;
+    this.#tell = tell;
+    if (isHeard()) this.watch();
+  }
+
+  list(): readonly ToolInfo[] {
+    const own = this.#ownNames();
+    return this.#session.tools
+      .list()
+      .filter(({ id }) => id !== WAIT_FOR_SERVER)
+      .map((tool) => infoOf(tool, own.get(tool.id)));
+  }
+
+  bySource(source: string): readonly ToolInfo[] {
+    const known = this.#session.tools.all().filter(({ tool }) => tool.source === source);
+    return known.map(({ tool, raw }) => infoOf(tool, raw.name));
+  }
+
+  async search(
+    query: string,
+    { limit, signal }: { readonly limit?: number; readonly signal?: AbortSignal } = {},
+  ): Promise<readonly ToolInfo[]> {
+    const answer = await this.#session.tools.search({ query, isTrial: true, ...defined({ limit }) }, signal);
+    if (answer.kind !== "found") return [];
+    const own = this.#ownNames();
+    return answer.tools.map(({ tool }) => infoOf(tool, own.get(tool.id)));
+  }
+
+  async call(name: string, args: JsonObject = {}, { signal }: CallOptions = {}): Promise<ToolResult> {
+    if (typeof name !== "string") throw new TenonError("usage.invalid", "the name of a tool must be a text");
+    const call = { name, arguments: args };
+    const { outcome, forModel } = await this.#session.callForProgram(call, signal);
+    return toolResult(outcome, forModel);
+  }
+
+  onChange(listener: () => void): () => void {
+    const own = () => listener();
+    this.#listeners.add(own);
+    this.watch();
+    return () => {
+      this.#listeners.delete(own);
+    };
+  }
+
+  infoOf(tool: CatalogTool): ToolInfo {
+    return infoOf(tool, this.#ownNames().get(tool.id));
+  }
+
+  /** From now on changes are looked for. Those of one moment are reported together. */
+  watch(): void {
+    if (this.#unwatch) return;
+    this.#seen = this.#look();
+    this.#unwatch = this.#session.tools.onChange(() => {
+      if (this.#isDue) return;
+      this.#isDue = true;
+      queueMicrotask(() => this.#report());
+    });
+  }
+
+  close(): void {
+    this.#unwatch?.();
+    this.#unwatch = undefined;
+    this.#listeners.clear();
+  }
+
+  #look(): SeenTools {
+    return new Map(this.#session.tools.all().map(({ tool }): [string, CatalogTool] => [tool.id, tool]));
+  }
+
+  #report(): void {
+    this.#isDue = false;
+    if (!this.#unwatch) return;
+    const before = this.#seen;
+    this.#seen = this.#look();
+    const changes = changesOf(before, this.#seen);
+    if (changes.length === 0) return;
+    if (this.#isHeard()) for (const change of changes) this.#tell({ type: "tools_changed", ...change });
+    for (const listener of [...this.#listeners]) contained(sharedLog(), "listener of a tool list", listener);
+  }
+
+  #ownNames(): ReadonlyMap<string, string> {
+    return new Map(this.#session.tools.all().map(({ tool, raw }) => [tool.id, raw.name]));
+  }
+}
+
+type ToolsChange = Omit<Extract<SessionEvent, { readonly type: "tools_changed" }>, "type">;
+
+function changesOf(before: SeenTools, now: SeenTools): readonly ToolsChange[] {
+  const sources = new Set([...before.values(), ...now.values()].map(({ source }) => source));
+  return [...sources].flatMap((source): ToolsChange[] => {
+    const had = [...before.values()].filter((tool) => tool.source === source);
+    const has = [...now.values()].filter((tool) => tool.source === source);
+    const added = has.filter(({ id }) => !before.has(id)).map(({ id }) => id);
+    const removed = had.filter(({ id }) => !now.has(id)).map(({ id }) => id);
+    const isOther = (tool: CatalogTool) => {
+      const known = before.get(tool.id);
+      return known !== undefined && known !== tool && known.definitionHash !== tool.definitionHash;
+    };
+    const changed = has.filter(isOther).map(({ id }) => id);
+    return added.length + removed.length + changed.length === 0 ? [] : [{ source, added, removed, changed }];
+  });
+}
+
+/** A tool of the catalog for programs. `own`: its source's name of it. */
+function infoOf({ id, source, definition }: CatalogTool, own: string = definition.name): ToolInfo {
+  const { title, description, inputSchema, outputSchema, annotations, providerOptions } = definition;
+  return {
+    name: id,
+    source,
+    originalName: own,
+    description,
+    inputSchema,
+    ...defined({ title, outputSchema, annotations, providerOptions }),
+  };
+}

@@ -1,0 +1,22 @@
+// `tenon/testing`: what tests of programs around Tenon need. A scripted MCP server, an ACP client, a fake world, a leak check.
+export {
+  AcpClient,
+  type AcpClientOptions,
+  type Behaviour,
+  connectStreams,
+  echoTool,
+  FakeClock,
+  FakeWorld,
+  fakeWorld,
+  LeakCheck,
+  leakCheck,
+  type MemoryServer,
+  memoryServer,
+  type ScriptedHttpServer,
+  type ScriptedServerSpec,
+  scriptedHttpServer,
+  scriptedServer,
+  settle,
+  startAgent,
+  type ToolReply as ScriptedReply,
+} from "../testing/index.js";

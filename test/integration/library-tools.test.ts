@@ -1,0 +1,318 @@
+// The public API of the library: transformers, provider options, tools of a program, approvals, stores, ACP.
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect } from "vitest";
+import { z } from "zod";
+import { serveAcp } from "../../src/library/acp.js";
+import { tool } from "../../src/library/index.js";
+import { openTools } from "../../src/library/tools.js";
+import { echoTool, scriptedServer } from "../../src/testing/index.js";
+import { answerText, fakeProvider } from "../../src/testing/lab/index.js";
+import { calling, echo, failure, memoryStore, Place, said, scripted } from "../library-parts.js";
+import { scenario } from "../scenarios/scenario.js";
+
+scenario(["V106"], "transformers change tools of servers; one that throws is reported by name", async () => {
+  await using place = new Place();
+  const session = await place.session({
+    mcpServers: { s: scriptedServer({ tools: [echoTool("a"), echoTool("b"), echoTool("c")] }) },
+    transformers: [
+      { name: "prefixer", transform: (one) => ({ ...one, name: `x_${one.name}` }) },
+      {
+        name: "picky",
+        transform: (one, { ownName }) => {
+          if (ownName === "b") throw new Error("not b");
+          return ownName === "c" ? null : one;
+        },
+      },
+      { name: "marker", applyTo: "all", transform: (one) => ({ ...one, description: `! ${one.description}` }) },
+    ],
+  });
+  session.register(tool({ name: "own", description: "Mine", input: { type: "object" }, run: () => "ok" }));
+  await session.ready();
+  expect(session.tools.bySource("s").map(({ name, originalName }) => [name, originalName])).toEqual([
+    ["mcp__s__x_a", "a"],
+  ]);
+  expect(session.tools.bySource("own")).toMatchObject([{ name: "own", description: "! Mine" }]);
+  expect(await session.tools.call("x_a", { text: "t" })).toMatchObject({ status: "done" });
+  const { text } = await place.event("notice", (event) => event.text.includes("picky"));
+  expect(text).toBe('tool "b" of "s" is left out: the transformer "picky" failed on it: not b');
+});
+
+scenario(["V107"], "provider options reach the provider in its own shape, unknown ones are reported", async () => {
+  await using place = new Place();
+  await using provider = await fakeProvider();
+  provider.reply(answerText("ok"));
+  const session = await place.session({
+    model: "openai/test",
+    env: { ...place.env, OPENAI_BASE_URL: provider.url, OPENAI_API_KEY: "dummy" },
+    mcpServers: { s: echo() },
+    transformers: [
+      {
+        transform: (one) => ({
+          ...one,
+          providerOptions: { openai: { function: { strict: true } }, google: { grounding: false } },
+        }),
+      },
+    ],
+  });
+  await session.ready();
+  expect((await session.prompt("hello")).text).toBe("ok");
+  const sent = JSON.stringify(provider.requests[0]);
+  expect(sent).toContain('"strict":true');
+  const { text } = await place.event("notice", (event) => event.text.includes("providerOptions"));
+  expect(text).toContain("google.grounding");
+  expect(text).not.toContain("openai");
+});
+
+scenario(["V108"], "tool() with zod, with JSON Schema, and with a schema that gives none", async () => {
+  await using place = new Place();
+  const session = await place.session();
+  const add = tool({
+    name: "add",
+    description: "Adds",
+    input: z.object({ a: z.number(), b: z.number().default(1) }),
+    run: ({ a, b }) => (a + b).toFixed(1), // numbers by their type
+  });
+  session.register(add);
+  expect(add.inputSchema).toMatchObject({ type: "object", required: ["a"] });
+  expect(await session.tools.call("add", { a: 2 })).toMatchObject({ status: "done", text: "3.0" });
+  expect(await session.tools.call("add", { a: "two" })).toMatchObject({
+    status: "failed",
+    code: "tool.invalid_arguments",
+  });
+  const strange = { "~standard": { version: 1, vendor: "x", validate: (value: unknown) => ({ value }) } } as const;
+  const make = () => tool({ name: "strange", description: "", input: strange, run: () => "" });
+  expect(make).toThrow(
+    expect.objectContaining({ code: "usage.invalid", message: expect.stringContaining("inputSchema") }),
+  );
+  const refusing = {
+    "~standard": { version: 1, vendor: "x", validate: () => ({ issues: [{ message: "odd" }] }) },
+  } as const;
+  session.register(
+    tool({ name: "refusing", description: "", input: refusing, inputSchema: { type: "object" }, run: () => "ran" }),
+  );
+  expect(await session.tools.call("refusing", {})).toMatchObject({
+    status: "failed",
+    text: expect.stringContaining("odd"),
+  });
+  session.register(
+    tool({
+      name: "throws",
+      description: "",
+      input: { type: "object" },
+      run: () => {
+        throw new Error("broken inside");
+      },
+    }),
+  );
+  expect(await session.tools.call("throws", {})).toMatchObject({
+    status: "failed",
+    text: expect.stringContaining("broken inside"),
+  });
+});
+
+scenario(
+  ["V109"],
+  "without approve what was handed over runs and the rest is refused; with it its answer counts",
+  async () => {
+    await using place = new Place();
+    const file = join(place.home.path, "made.txt");
+    const write = { path: file, content: "made" };
+    const session = await place.session({ builtin: "all", mcpServers: { s: echo() } });
+    await session.ready();
+    expect(await session.tools.call("s/echo", { text: "runs" })).toMatchObject({ status: "done" });
+    expect(await session.tools.call("write_file", write)).toMatchObject({ status: "refused", code: "tool.refused" });
+    expect(existsSync(file)).toBe(false);
+    const asked: string[] = [];
+    const runtime = await place.runtime({
+      builtin: "all",
+      mcpServers: { s: echo() },
+      approve: ({ tool: { name, source }, arguments: args }) => {
+        asked.push(`${source} ${name} ${Object.keys(args).join()}`);
+        if (args["text"] === "throw") throw new Error("no answer");
+        return name === "write_file" ? "once" : args["text"] === "yes";
+      },
+    });
+    const careful = await runtime.createSession({ cwd: place.home.path });
+    await careful.ready();
+    expect(await careful.tools.call("s/echo", { text: "yes" })).toMatchObject({ status: "done" });
+    expect(await careful.tools.call("s/echo", { text: "no" })).toMatchObject({ status: "refused" });
+    expect(await careful.tools.call("s/echo", { text: "throw" })).toMatchObject({ status: "refused" });
+    expect(await careful.tools.call("write_file", write)).toMatchObject({ status: "done" });
+    expect(readFileSync(file, "utf8")).toBe("made");
+    expect(asked).toEqual([
+      "s mcp__s__echo text",
+      "s mcp__s__echo text",
+      "s mcp__s__echo text",
+      "builtin write_file path,content",
+    ]);
+  },
+);
+
+scenario(["V109"], "an always where only this call may be allowed allows this call", async () => {
+  await using place = new Place();
+  const session = await place.session({ builtin: "all", approve: () => "always" });
+  const command = 'for word in a b; do echo "$word$(echo c)"; done > /dev/null && echo made';
+  const called = await session.tools.call("run_command", { command });
+  expect(called).toMatchObject({ status: "done", text: expect.stringContaining("made") });
+});
+
+scenario(["V110"], "a store, a search and a source of one's own", async () => {
+  await using place = new Place();
+  const lines = new Map<string, string[]>();
+  const store = memoryStore(lines);
+  const queries: string[] = [];
+  const runtime = await place.runtime({
+    model: scripted(said("First."), said("Second.")),
+    store,
+    search: ({ query, tools }) => {
+      queries.push(query);
+      return tools.map(({ name }) => name).filter((name) => name.includes("triple"));
+    },
+  });
+  const session = await runtime.createSession({ cwd: place.home.path, id: "kept" });
+  session.register({
+    name: "math",
+    list: () => [
+      { name: "double", description: "Doubles n", inputSchema: { type: "object" } },
+      { name: "triple", description: "Triples n", inputSchema: { type: "object" } },
+    ],
+    call: (name, { n }) => String((name === "double" ? 2 : 3) * Number(n)),
+  });
+  expect(await session.tools.call("double", { n: 4 })).toMatchObject({ status: "done", text: "8" });
+  expect((await session.tools.search("whatever")).map(({ name }) => name)).toEqual(["triple"]);
+  expect(queries).toEqual(["whatever"]);
+  expect((await session.prompt("one")).text).toBe("First.");
+  await session.close();
+  expect(await runtime.listSessions()).toMatchObject([{ id: "kept", title: "one" }]);
+  const again = await runtime.loadSession({ id: "kept", cwd: place.home.path });
+  expect((await again.prompt("two")).text).toBe("Second.");
+  await again.close();
+  expect(
+    await failure(runtime.createSession({ cwd: place.home.path, id: "kept" }).then((one) => one.prompt("x"))),
+  ).toMatchObject({
+    code: "session.invalid_request",
+  });
+  await runtime.deleteSession("kept");
+  expect([...lines.keys()]).toEqual([]);
+});
+
+scenario(["V111"], "saveServer and deleteServer keep the comments of the file", async () => {
+  await using place = new Place();
+  const file = join(place.home.path, "config.json");
+  writeFileSync(file, '{\n  // mine\n  "mcpServers": {\n    "a": { "command": "a" } // keep\n  }\n}\n');
+  const runtime = await place.runtime();
+  await runtime.saveServer("b", { command: "b", env: { TOKEN: "${TOKEN}" } }, { file });
+  await runtime.saveServer("b", { command: "c" }, { file });
+  const saved = readFileSync(file, "utf8");
+  expect(saved).toContain("// mine");
+  expect(saved).toContain("// keep");
+  expect(saved).toContain('"command": "c"');
+  await runtime.deleteServer("b", { file });
+  expect(readFileSync(file, "utf8")).not.toContain('"b"');
+  expect(await failure(runtime.deleteServer("b", { file }))).toMatchObject({ code: "config.invalid" });
+  const wrong = { command: 5, env: { KEY: "s3cret" } };
+  // @ts-expect-error plain JavaScript may write anything
+  const error = await failure(runtime.saveServer("bad", wrong, { file }));
+  expect(error).toMatchObject({ code: "config.invalid" });
+  expect(error.message).not.toContain("s3cret");
+});
+
+scenario(["V112"], "openTools has no model and lists, calls and closes", async () => {
+  await using place = new Place();
+  await using tools = await openTools({ mcpServers: { s: echo() }, cwd: place.home.path, env: place.env });
+  let changes = 0;
+  tools.onChange(() => changes++);
+  await tools.ready();
+  await expect.poll(() => changes, { timeout: 10_000 }).toBeGreaterThan(0);
+  expect(tools.list().map(({ name }) => name)).toContain("mcp__s__echo");
+  expect(await tools.call("echo", { text: "x" })).toMatchObject({ status: "done" });
+});
+
+scenario(["V112"], "serveAcp serves a client with the runtime's servers and tools, and asks that client", async () => {
+  await using place = new Place();
+  const model = scripted(calling("mcp__s__echo", { text: "for the editor" }), said("Done."));
+  const runtime = await place.runtime({ model, mcpServers: { s: echo() } });
+  runtime.register(tool({ name: "extra", description: "Extra", input: { type: "object" }, run: () => "x" }));
+  const toAgent = new TransformStream<Uint8Array, Uint8Array>();
+  const fromAgent = new TransformStream<Uint8Array, Uint8Array>();
+  const serving = serveAcp(runtime, { input: toAgent.readable, output: fromAgent.writable });
+  const asked: string[] = [];
+  const client = new AcpLines(toAgent.writable, fromAgent.readable, (method, params) => {
+    asked.push(method);
+    return method === "session/request_permission"
+      ? { outcome: { outcome: "selected", optionId: optionOf(params) } }
+      : {};
+  });
+  await client.request("initialize", { protocolVersion: 1, clientCapabilities: {} });
+  const { sessionId } = await client.request("session/new", { cwd: place.home.path, mcpServers: [] });
+  const prompt = [{ type: "text", text: "go" }];
+  expect(await client.request("session/prompt", { sessionId, prompt })).toMatchObject({ stopReason: "end_turn" });
+  expect(asked).toEqual(["session/request_permission"]);
+  expect(model.offered[0]).toEqual(expect.arrayContaining(["mcp__s__echo", "extra"]));
+  await client.close();
+  await serving;
+});
+
+/** The first answer that allows it once. */
+function optionOf(params: unknown): string {
+  const found = /"optionId":"([^"]+)"[^}]*"kind":"allow_once"|"kind":"allow_once"[^}]*"optionId":"([^"]+)"/u.exec(
+    JSON.stringify(params),
+  );
+  return found?.[1] ?? found?.[2] ?? "";
+}
+
+type Params = Record<string, unknown>;
+
+/** A client of ACP as lines of JSON: requests both ways, nothing else. */
+class AcpLines {
+  readonly #writer: WritableStreamDefaultWriter<Uint8Array>;
+  readonly #answers = new Map<number, (result: Params) => void>();
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #reading: Promise<void>;
+  #last = 0;
+
+  constructor(
+    output: WritableStream<Uint8Array>,
+    input: ReadableStream<Uint8Array>,
+    answer: (method: string, params: unknown) => object,
+  ) {
+    this.#writer = output.getWriter();
+    this.#reader = input.getReader();
+    this.#reading = this.#read(answer);
+  }
+
+  async request(method: string, params: Params): Promise<Params> {
+    this.#last += 1;
+    const id = this.#last;
+    const answered = new Promise<Params>((resolve) => this.#answers.set(id, resolve));
+    await this.#send({ id, method, params });
+    return await answered;
+  }
+
+  async close(): Promise<void> {
+    await this.#writer.close();
+    await this.#reader.cancel();
+    await this.#reading;
+  }
+
+  async #send(message: object): Promise<void> {
+    await this.#writer.write(new TextEncoder().encode(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`));
+  }
+
+  async #read(answer: (method: string, params: unknown) => object): Promise<void> {
+    let rest = "";
+    const decoder = new TextDecoder();
+    for (;;) {
+      const { done, value } = await this.#reader.read();
+      if (done) return;
+      const lines = (rest + decoder.decode(value, { stream: true })).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) {
+        const { id, method, params, result, error } = JSON.parse(line);
+        if (method === undefined) this.#answers.get(id)?.(result ?? { error });
+        else if (id !== undefined) await this.#send({ id, result: answer(method, params) });
+      }
+    }
+  }
+}
