@@ -57,13 +57,22 @@ export class Faults {
       }
       if (kinds.length === 0) kinds = this.#possible().sort(() => random() - 0.5);
       const well = this.#options.nodes.filter(({ ailment }) => ailment === undefined);
-      const node = well[Math.floor(random() * well.length)];
-      if (!node || well.length < 2) continue;
+      if (well.length < 2) continue;
       const kind = nextKind(kinds, well.length === this.#options.nodes.length);
       kinds = kinds.filter((one) => one !== kind);
+      const node = kind === "kill" ? await this.#busiest(well) : well[Math.floor(random() * well.length)];
+      if (!node) continue;
       if (kind !== undefined) this.#begin(kind, node);
     }
     await Promise.all(this.#running);
+  }
+
+  /** The kill of a node that was drained a moment before has nothing to show. */
+  async #busiest(nodes: readonly ClusterNode[]): Promise<ClusterNode | undefined> {
+    const counts = await Promise.all(
+      nodes.map(async (node) => ({ node, count: (await this.#options.held(node)).length })),
+    );
+    return counts.sort((a, b) => b.count - a.count)[0]?.node;
   }
 
   /** What is handed over now waits for the database. */
