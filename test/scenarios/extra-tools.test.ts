@@ -31,6 +31,8 @@ scenario(
     const editor = await startTenon(home, { words: ["--gateway"] });
     await editor.initialize();
     const { sessionId } = await editor.newSession({ cwd: project.path });
+    // session/new is answered before the gateway runs; an answered prompt says that it has the session.
+    await editor.prompt(sessionId, "hello");
     const words = ["--import", join(ROOT, "node_modules/tsx/dist/loader.mjs"), writtenProgram(project.path)];
     const program = spawn(agentNode(), words, { cwd: project.path, env, stdio: ["ignore", "pipe", "inherit"] });
     const [said] = await once(program.stdout, "data");
