@@ -15,7 +15,7 @@ export class PostgresTokens implements TokenStorage {
   readonly isShared = true;
   readonly #database: Database;
   readonly #world: Pick<World, "after" | "log">;
-  /** The number of changes that the last read saw. */
+  /** The number of changes that the one who watches has read. */
   #seen = "";
 
   constructor(database: Database, world: Pick<World, "after" | "log">) {
@@ -25,6 +25,10 @@ export class PostgresTokens implements TokenStorage {
   }
 
   async read(): Promise<readonly KeptToken[]> {
+    return (await this.#read()).tokens;
+  }
+
+  async readWatched(): Promise<readonly KeptToken[]> {
     const { changes, tokens } = await this.#read();
     this.#seen = changes;
     return tokens;

@@ -47,9 +47,11 @@ export interface TokenStorage {
    */
   readonly isShared: boolean;
   read(): Promise<readonly KeptToken[]>;
+  /** For who watches: what this has seen is not told any more. Other readers must not end that, or a revoked token would stay good. */
+  readWatched(): Promise<readonly KeptToken[]>;
   /** Under a lock of all processes and nodes. What the edit throws is thrown; what it returns unchanged is not written. */
   change(edit: (tokens: readonly KeptToken[]) => readonly KeptToken[]): Promise<void>;
-  /** Calls `onChange` within a second after a change by anybody, and until `read` has seen it. */
+  /** Calls `onChange` within a second after a change by anybody, and until `readWatched` has seen it. */
   watch(onChange: () => void): Watch;
 }
 
@@ -183,6 +185,10 @@ class TokenFile implements TokenStorage {
         `${JSON.stringify({ version: 1, tokens: after }, undefined, 2)}\n`,
       );
     });
+  }
+
+  readWatched(): Promise<readonly KeptToken[]> {
+    return this.read();
   }
 
   /** None where there is no file. Throws `config.invalid` for one that is damaged: nobody gets in by it, and nobody overwrites it. */
@@ -356,7 +362,7 @@ export class LiveTokens implements AsyncDisposable {
     while (this.#isStale && !this.#isClosed) {
       this.#isStale = false;
       const { storage } = this.kept;
-      const tokens = await storage.read().catch((error: unknown) => {
+      const tokens = await storage.readWatched().catch((error: unknown) => {
         this.#world.log.error("gateway.tokens_unreadable", { path: storage.place, error: messageOf(error) });
         return storage.isShared ? [...this.#byId.values()] : [];
       });
