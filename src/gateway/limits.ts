@@ -86,8 +86,8 @@ export const GATEWAY_LIMITS = {
   },
   /**
    * Several nodes: sessions that are looked at and opened at once after their node is gone; attempts to open one, a third of the lease
-   * apart, and for how long it is left to others then; for the word to the others that this node drains; in a drain of many turns, how
-   * often it is looked whether others went on with those that were released, and for how long that is waited for.
+   * apart, and for how long it is left to others then; for the word to the others that this node drains; and turns that a drain hands over in
+   * one moment: two others open so many within a second, also on slow machines.
    */
   nodes: {
     leftAtOnce: 1_000,
@@ -95,8 +95,7 @@ export const GATEWAY_LIMITS = {
     openAttempts: 5,
     givenUpMs: 60_000,
     announceMs: 1_000,
-    handOverLookMs: 50,
-    handOverMs: 1_000,
+    handedOverAtOnce: 32,
   },
   /**
    * Between nodes: one message; links of one client's connection; sessions that it has open at other nodes; messages of a session

@@ -355,14 +355,17 @@ export class Session implements AsyncDisposable {
   }
 
   /**
-   * Closes the session, but leaves its running turn to the next owner: no further call is sent, those under way are waited for until
-   * the signal aborts, and the turn is not ended. Its prompt rejects with `session.closed`. With `onReleased` the next owner may have the session before
+   * Closes the session, but leaves its running turn to the next owner: no further call is sent, those under way get `graceMs`, and
+   * the turn is not ended. Its prompt rejects with `session.closed`. With `onReleased` the next owner may have the session before
    * its servers have ended here, and that is called then.
    */
-  async drain(patience: AbortSignal, onReleased?: () => void): Promise<void> {
+  async drain(graceMs: number, onReleased?: () => void): Promise<void> {
     const isLeft = () => this.#turns.isCancelled === false && !this.#answering.isCommand && !this.#closing;
     this.#turns.hold();
-    if (isLeft()) await this.#conversation.quiet(patience);
+    if (isLeft()) {
+      using patience = this.#options.world.deadline(graceMs);
+      await this.#conversation.quiet(patience.signal);
+    }
     this.#isDrained = isLeft();
     if (this.#isDrained) this.#journal.append({ kind: "drained", turn: this.turnCount });
     if (this.#isDrained || (onReleased && !this.#turns.running && !this.#closing)) {

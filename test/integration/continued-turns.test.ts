@@ -189,7 +189,7 @@ scenario(
     const session = await first.open();
     const prompt = session.prompt("turn-0").catch((error: unknown) => error);
     while (!first.journal.includes('"kind":"intent"')) await first.world.advance(1);
-    await first.until(session.drain(first.world.deadline(10_000).signal));
+    await first.until(session.drain(10_000));
     expect(await prompt).toMatchObject({ code: "session.closed" });
     await first.close();
     expect(first.reached).toEqual(["t0s0c0"]);
@@ -213,7 +213,7 @@ scenario(
     const session = await first.open();
     const prompt = session.prompt("turn-0").catch(() => undefined);
     while (!first.journal.includes('"kind":"intent"')) await first.world.advance(1);
-    await first.until(session.drain(first.world.deadline(5).signal));
+    await first.until(session.drain(5));
     await prompt;
     await first.close();
     expect(records(first.journal, "outcome")).toEqual([]);
@@ -221,7 +221,7 @@ scenario(
     const again = await next.load();
     await next.until(again.continueOpenTurn());
     expect(records(next.journal, "outcome")).toMatchObject([{ outcome: { kind: "unknown" } }]);
-    await next.until(again.drain(next.world.deadline(1_000).signal));
+    await next.until(again.drain(1_000));
     await next.close();
     expect(linesOf(next.journal).at(-1)).toMatchObject({ kind: "closed" });
   },

@@ -4,11 +4,10 @@ import { House, LOAD, REQUEST, STATE, said } from "../../../test/gateway-house.j
 import type { SessionHandle } from "../../acp/index.js";
 import { Cell } from "../../base/async/cell.js";
 import type { GivenServers } from "../../session/index.js";
-import { fakeWorld } from "../../testing/index.js";
 import { GATEWAY_LIMITS } from "../limits.js";
 import { BroughtServers } from "./brought-servers.js";
 import type { ClientAccess } from "./client-access.js";
-import { HandOver } from "./ending.js";
+import { drainOrder } from "./ending.js";
 import { sessionEnvironment } from "./runtimes.js";
 
 test("a session without clients and work rests after ten minutes, and is opened again for the next client", async () => {
@@ -506,71 +505,15 @@ test("who may only look searches tools by words alone: nobody is asked, and noth
   expect(asked).toEqual([{ query: "words", isTrial: true, isFree: true }, { query: "words" }]);
 });
 
-function handOverOf(count: number, others: number) {
-  const world = fakeWorld();
-  const session = { state: "running" as const, log: { lastSeq: 7 } };
-  const running = Array.from({ length: count }, (_, index) => ({ id: `s${index}`, session }));
-  const idle = { id: "idle", session: { ...session, state: "idle" as const } };
-  const seqs = new Map(running.map(({ id }) => [id, 7]));
-  const node = { name: "n", version: "1", roots: [], leaseLeftMs: 3_000, isDraining: false, sessions: 0 };
-  const ids = ["own", ...Array.from({ length: others }, (_, index) => `other-${index}`)];
-  const nodes = {
-    self: new Cell<string | undefined>("own"),
-    list: async () => ids.map((id) => ({ ...node, id })),
-    lastSeqs: async (asked: readonly string[]) => new Map(asked.map((id) => [id, seqs.get(id) ?? 0])),
-  };
-  const handOver = new HandOver(world, nodes, [idle, ...running]);
-  const released = () => running.filter((one) => handOver.patienceOf(one)?.aborted);
-  for (const one of running) {
-    handOver.patienceOf(one)?.addEventListener("abort", () => handOver.noteReleased(one));
-  }
-  expect(handOver.patienceOf(idle)).toBeUndefined();
-  return { world, nodes, handOver, released, goOn: (id: string) => seqs.set(id, 8) };
-}
-
-test("a drain gives the calls of few turns their time, and all turns where no other node is there to take them", async () => {
-  for (const [count, others] of [
-    [32, 2],
-    [150, 0],
-  ] as const) {
-    const { world, handOver, released } = handOverOf(count, others);
-    const run = handOver.run(new AbortController().signal);
-    await world.advance(1_990);
-    expect(released()).toEqual([]);
-    await world.advance(10);
-    expect(released()).toHaveLength(count);
-    await run;
-  }
-});
-
-test("a drain of many turns releases them as others go on with them; those that nobody takes hold it up for a second", async () => {
-  const { world, handOver, released, goOn } = handOverOf(150, 2);
-  const run = handOver.run(new AbortController().signal);
-  await world.advance(400);
-  expect(released()).toHaveLength(32);
-  await world.advance(500);
-  expect(released()).toHaveLength(32);
-  for (const { id } of released().slice(0, 10)) goOn(id);
-  await world.advance(50);
-  expect(released()).toHaveLength(42);
-  await world.advance(1_000);
-  expect(released()).toHaveLength(74);
-  for (let second = 0; second < 3; second++) await world.advance(1_000);
-  expect(released()).toHaveLength(150);
-  await run;
-});
-
-test("a drain waits neither for a database that is away nor beyond its own time", async () => {
-  const { world, nodes, handOver, released } = handOverOf(50, 2);
-  nodes.lastSeqs = () => new Promise(() => {});
-  nodes.list = () => Promise.reject(new Error("away"));
-  const patience = new AbortController();
-  const run = handOver.run(patience.signal);
-  await world.advance(500);
-  expect(released()).toHaveLength(16);
-  await world.advance(1_050);
-  expect(released()).toHaveLength(32);
-  patience.abort();
-  await run;
-  expect(released()).toHaveLength(50);
+test("a drain gives calls their time; where more sessions run than others open at once, one group after the other", () => {
+  const running = (count: number) =>
+    Array.from({ length: count }, (_, id) => ({ id, session: { state: "running" as const } }));
+  const idle = { id: -1, session: { state: "idle" as const } };
+  expect([...drainOrder([idle, ...running(32)]).values()]).toEqual(Array.from({ length: 32 }, () => 2_000));
+  const many = running(150);
+  const order = [...drainOrder(many)];
+  expect(order.map(([one]) => one)).toEqual(many);
+  const counts = new Map<number, number>();
+  for (const [, callsMs] of order) counts.set(callsMs, (counts.get(callsMs) ?? 0) + 1);
+  expect([...counts]).toEqual([400, 800, 1_200, 1_600, 2_000].map((ms) => [ms, ms === 2_000 ? 22 : 32]));
 });

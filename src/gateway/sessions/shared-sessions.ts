@@ -20,7 +20,7 @@ import { accountFolder } from "../nodes/file-store.js";
 import type { GatewayStore, LeftSession } from "../nodes/nodes.js";
 import type { WireSessionState } from "../protocol.js";
 import { BroughtServers } from "./brought-servers.js";
-import { announceDrain, drainWithin, endSession, HandOver, unanswered } from "./ending.js";
+import { announceDrain, drainOrder, drainWithin, endSession, unanswered } from "./ending.js";
 import { Labels } from "./labels.js";
 import { begunWith, LeftTurns, lacksEnvironment } from "./left-turns.js";
 import { type OpenRuntime, type RuntimePlace, Runtimes, type UsedRuntime } from "./runtimes.js";
@@ -429,12 +429,12 @@ export class SharedSessions implements AsyncDisposable {
       if (open.length === 0 && (opening.length === 0 || patience.signal.aborted)) return;
       // Those that are being opened find that they may not go on.
       const opened = Promise.race([Promise.allSettled(opening), late]);
-      const handOver = nodes && new HandOver(this.world, nodes, open);
+      const callsMs = drainOrder(open);
       const drained = open.map(async (one) => {
-        if (!nodes) await drainWithin(this.world, one.session, deadline.signal);
-        await this.#close(one, handOver);
+        if (!nodes) await drainWithin(one.session, deadline.signal);
+        await this.#close(one, callsMs.get(one));
       });
-      await Promise.all([opened, handOver?.run(patience.signal), ...drained]);
+      await Promise.all([opened, ...drained]);
     }
   }
 
@@ -546,21 +546,21 @@ export class SharedSessions implements AsyncDisposable {
     this.#checkIdle();
   }
 
-  #close(open: OpenSession, handOver?: HandOver<OpenSession>): Promise<void> {
-    open.closing ??= this.#closeNow(open, handOver);
+  #close(open: OpenSession, callsMs: number = GATEWAY_LIMITS.sessions.drainCallsMs): Promise<void> {
+    open.closing ??= this.#closeNow(open, callsMs);
     return open.closing;
   }
 
-  async #closeNow(open: OpenSession, handOver: HandOver<OpenSession> | undefined): Promise<void> {
+  async #closeNow(open: OpenSession, callsMs: number): Promise<void> {
     open.rest?.clear();
-    using usual = this.world.deadline(GATEWAY_LIMITS.sessions.drainCallsMs);
     const isLeft = open.session.unfinished !== undefined;
     if (isLeft && !this.#options.store.nodes) this.#left.hold(open.account, open.id); // else the store knows
     try {
       await endSession(open, {
-        ...{ world: this.world, nodes: this.#options.store.nodes, mayGoOn: this.#isDraining || isLeft },
-        patience: handOver?.patienceOf(open) ?? usual.signal,
-        onReleased: () => handOver?.noteReleased(open),
+        world: this.world,
+        nodes: this.#options.store.nodes,
+        mayGoOn: this.#isDraining || isLeft,
+        callsMs,
       });
     } finally {
       this.#past = added(this.#past, progressOf(open));
