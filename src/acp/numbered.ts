@@ -74,7 +74,8 @@ function makeShared(item: LogItem, sessionId: string, client: ClientAbilities): 
 
 function updatesOf(event: SessionEvent, client: ClientAbilities): readonly acp.SessionUpdate[] {
   if (event.kind !== "user") return toUpdates(event, client);
-  const _meta = event.by && sharedMeta({ by: event.by });
+  const { by, promptId } = event;
+  const _meta = by && sharedMeta({ by, ...defined({ promptId }) });
   return event.content.map((block) => {
     return { sessionUpdate: "user_message_chunk", content: toAcpBlock(block), ...defined({ _meta }) };
   });

@@ -237,7 +237,7 @@ scenario(
       result: { stopReason: "end_turn" },
     });
     const allowed = await home.tenon(["attach", "--last", "--yes"], `${ECHO}\n`);
-    expect(allowed.stderr).toContain("✓");
+    expect(allowed).toMatchObject({ code: 0, stderr: expect.stringContaining("✓") });
     const unknown = await home.tenon(["attach", "nonsense"]);
     expect(unknown).toMatchObject({ code: 1 });
     expect(unknown.stderr + unknown.stdout).toContain('there is no session "nonsense"');

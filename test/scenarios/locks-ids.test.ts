@@ -340,14 +340,15 @@ scenario(
     writeFileSync(join(home.path, "config.json"), JSON.stringify(config));
     await using client = await startTenon(home);
     await client.initialize();
-    const opened = await Promise.all(Array.from({ length: 3 }, () => client.newSession({ cwd: home.path })));
-    for (const { sessionId } of opened) await client.prompt(sessionId, "/help"); // servers have come by then
-    for (const { sessionId } of opened) {
+    const settled = async ({ sessionId }: { readonly sessionId: string }) => {
       await vi.waitFor(async () => {
         const status = JSON.stringify(await client.request("_tenon/mcp/status", { sessionId }));
         expect(status).toMatch(/"name":"web"[^{}]*"state":"ready"/u);
+        expect(status).toMatch(/"name":"broken"[^{}]*"state":"failed"/u);
       });
-    }
+    };
+    const opened = await Promise.all(Array.from({ length: 3 }, () => client.newSession({ cwd: home.path })));
+    await Promise.all(opened.map(settled));
     const count = (letter: string) =>
       readFileSync(runs, "utf8")
         .split("\n")
@@ -355,8 +356,7 @@ scenario(
     expect([count("l"), count("r")]).toEqual([1, 2]);
     const failures = count("b");
     expect(failures).toBeLessThanOrEqual(3);
-    const { sessionId } = await client.newSession({ cwd: home.path });
-    await client.prompt(sessionId, "/help");
+    await settled(await client.newSession({ cwd: home.path }));
     expect([count("l"), count("r"), count("b")]).toEqual([1, 2, failures + 1]);
   },
   { timeoutMs: 60_000 },

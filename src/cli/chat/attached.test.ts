@@ -141,6 +141,32 @@ describe("tenon attach", () => {
     expect(attached.chat.output.text).not.toContain("no outcome");
   });
 
+  it.each([
+    ["the turn before it ended", { state: "idle" }],
+    ["its own turn follows another at once", undefined],
+  ])("shows the outcome of a call although it hears later that %s", async (_, between) => {
+    const attached: Attached = new Attached({
+      onJoin: async () => running(ZED, "p-0"),
+      turn: async (turn) => {
+        const [, promptId = ""] = JSON.stringify(attached.heard.at(-1)).match(/"promptId":"([^"]+)"/u) ?? [];
+        const content = { type: "text", text: "go" } as const;
+        await turn.update({ sessionUpdate: "user_message_chunk", content, _meta: { tenon: { by: ME, promptId } } });
+        await turn.update({ sessionUpdate: "tool_call", ...CALL, status: "in_progress" });
+        if (between) await turn.info(between);
+        await turn.info(running(ME, promptId));
+        await turn.update({ sessionUpdate: "tool_call_update", toolCallId: CALL.toolCallId, status: "completed" });
+        await turn.info({ state: "idle" });
+        return "end_turn";
+      },
+    });
+    await attached.prompted();
+    attached.chat.type("go");
+    await attached.chat.output.until("✓ Run rm");
+    attached.chat.type("/quit");
+    expect(await attached.done).toBe(0);
+    expect(attached.chat.output.text).not.toContain("no outcome");
+  });
+
   it("asks in whoever's turn, and gives the line back", async () => {
     const attached = new Attached();
     const turn = await attached.prompted();

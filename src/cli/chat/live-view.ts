@@ -176,7 +176,9 @@ export class LiveView implements ChatView {
     if (!shared && !this.#isReplay) return;
     this.#endThought();
     this.#endAnswer();
-    const by = readWho(tenonMeta(update)["by"]);
+    const { by: sender, promptId } = tenonMeta(update);
+    if (shared?.show(promptId)) this.#calls.endAll();
+    const by = readWho(sender);
     const name = by && shared && !shared.isOwn(by) ? `${visibleLine(by.name)} ` : "";
     this.prompted(describeBlock(update.content), name);
   }
@@ -314,9 +316,8 @@ export class LiveView implements ChatView {
   #info(meta: JsonObject): void {
     const { shared, terminal } = this.#options;
     if (!shared) return;
-    const isOwn = !shared.isBusy && shared.isSent(meta["promptId"]);
-    const change = shared.hear(meta);
-    if (change === "ended" || (change === "began" && !isOwn)) this.#settle();
+    const { change, isOver } = shared.hear(meta);
+    if (isOver) this.#settle();
     if (change === "began" && !this.#isReplay) this.turnStarted();
     const ended = endedQuestion(meta);
     if (ended?.by && !shared.isOwn(ended.by)) {

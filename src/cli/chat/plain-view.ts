@@ -133,7 +133,9 @@ export class PlainView implements ChatView {
     const { screen, shared, isTalkative } = this.#options;
     if (!shared && !isTalkative) return;
     this.#speak(undefined);
-    const by = readWho(tenonMeta(update)["by"]);
+    const { by: sender, promptId } = tenonMeta(update);
+    if (shared?.show(promptId)) this.#calls.endAll();
+    const by = readWho(sender);
     const name = by && !shared?.isOwn(by) ? `${visibleLine(by.name)} ` : "";
     for (const line of describeBlock(update.content).trimEnd().split("\n")) {
       screen.line(`${name}› ${line}`);
@@ -144,10 +146,7 @@ export class PlainView implements ChatView {
   #info(meta: JsonObject): void {
     const { shared, screen } = this.#options;
     if (!shared) return;
-    // That a turn of our own began may be told when its calls are shown already.
-    const isOwn = !shared.isBusy && shared.isSent(meta["promptId"]);
-    const change = shared.hear(meta);
-    if (change === "ended" || (change === "began" && !isOwn)) this.#settle();
+    if (shared.hear(meta).isOver) this.#settle();
     const ended = endedQuestion(meta);
     if (ended?.by && !shared.isOwn(ended.by)) {
       const how = ended.answer === undefined ? "" : ` (${visibleLine(ended.answer)})`;

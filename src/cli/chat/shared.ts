@@ -17,6 +17,8 @@ export class SharedTurns {
   #state: WireSessionState = "idle";
   #promptId: string | undefined;
   #by: Who | undefined;
+  /** Of the prompt that was shown last: states come beside the updates, sooner or later than they. */
+  #shown: string | undefined;
   /** Ids of prompts that were sent from here and have no answer yet. */
   readonly #sent = new Set<string>();
 
@@ -62,10 +64,29 @@ export class SharedTurns {
     }
   }
 
-  /** What an update says has changed. `began`: also where one turn follows another at once. */
-  hear(meta: JsonObject): "began" | "ended" | undefined {
+  /** A prompt is shown. True where it begins a turn, so that the calls on the screen are of one that is over. */
+  show(promptId: JsonValue | undefined): boolean {
+    if (typeof promptId !== "string" || promptId === this.#shown) return false;
+    this.#shown = promptId;
+    return true;
+  }
+
+  /**
+   * What an update says has changed. `began`: also where one turn follows another at once. `isOver`: the calls on the screen
+   * are of a turn that is over.
+   */
+  hear(meta: JsonObject): { readonly change?: "began" | "ended"; readonly isOver: boolean } {
     const state = STATES.find((one) => one === meta["state"]);
-    if (state === undefined) return undefined;
+    if (state === undefined) return { isOver: false };
+    const [before, shown] = [this.#promptId, this.#shown];
+    const isOwnNext = !this.isBusy && this.isSent(meta["promptId"]);
+    const change = this.#change(state, meta);
+    if (change === undefined) return { isOver: false };
+    const isShown = shown === undefined || before === undefined || shown === before;
+    return { change, isOver: change === "ended" ? isShown : shown === undefined && !isOwnNext };
+  }
+
+  #change(state: WireSessionState, meta: JsonObject): "began" | "ended" | undefined {
     const [wasBusy, before] = [this.isBusy, this.#promptId];
     const { promptId } = meta;
     this.#state = state;
