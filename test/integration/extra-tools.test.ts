@@ -344,7 +344,7 @@ scenario(
     first.set([ECHO]);
     house.answer = "wait";
     const asking = house.called(first, undefined);
-    await vi.waitFor(() => expect(house.held).toHaveLength(1));
+    await vi.waitFor(() => expect(house.held).toHaveLength(1), { timeout: 20_000 });
     first.set([], "clear");
     expect(await asking).toContain("the client that brought it left");
     const second = new Program(house.session, "b");

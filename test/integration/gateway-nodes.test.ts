@@ -111,7 +111,7 @@ async function askedAndRefused(given: Town): Promise<void> {
   for (const { wire } of [owner, guest]) await wire.next((frame) => textOf([frame]).includes("half way"));
   guest.answer(called, { content: [{ type: "text", text: "the sum is 5" }] });
   expect(textOf(await prompting)).toContain("the sum is 5");
-  await vi.waitFor(() => expect(textOf(guest.wire.received)).toContain("the sum is 5"));
+  await vi.waitFor(() => expect(textOf(guest.wire.received)).toContain("the sum is 5"), { timeout: 20_000 });
   // The other way round.
   const before = guest.wire.received.length;
   answer = "the sum is 6";
@@ -154,7 +154,9 @@ scenario(
     expect(town.bus.owners.get(id)).toBe("b");
     const shown = await atA.prompt(id, "hello there");
     expect(textOf(shown)).toContain("there");
-    await vi.waitFor(() => expect(textOf(atA.wire.received)).toContain("available_commands_update"));
+    await vi.waitFor(() => expect(textOf(atA.wire.received)).toContain("available_commands_update"), {
+      timeout: 20_000,
+    });
     // The same by its label and as the latest, from either node; what was said is shown again.
     for (const [client, attach] of [
       [await town.client("a", "label"), { label: "ci" }],
@@ -232,13 +234,13 @@ scenario(
     const guest = await town.client("b", "guest");
     const clients = async () => Object(await owner.ask("_tenon/session/view", { sessionId: id })).clients;
     await guest.load(id);
-    await vi.waitFor(async () => expect(await clients()).toHaveLength(2));
+    await vi.waitFor(async () => expect(await clients()).toHaveLength(2), { timeout: 20_000 });
     await guest.ask("session/close", { sessionId: id });
-    await vi.waitFor(async () => expect(await clients()).toHaveLength(1));
+    await vi.waitFor(async () => expect(await clients()).toHaveLength(1), { timeout: 20_000 });
     expect((await guest.wire.request("session/prompt", { sessionId: id, prompt: [] })).error).toBeDefined();
     await guest.load(id);
     await guest.wire.close();
-    await vi.waitFor(async () => expect(await clients()).toHaveLength(1));
+    await vi.waitFor(async () => expect(await clients()).toHaveLength(1), { timeout: 20_000 });
     // A message is lost.
     const cut = await town.client("b", "cut");
     await cut.load(id);
@@ -252,7 +254,7 @@ scenario(
     await away.load(id);
     town.bus.nodes.get("b")?.listener?.onBroken(undefined);
     expect(await away.wire.ended).toMatchObject({ code: 1012 });
-    await vi.waitFor(async () => expect(await clients()).toHaveLength(1));
+    await vi.waitFor(async () => expect(await clients()).toHaveLength(1), { timeout: 20_000 });
     // Its node ends while a turn of a guest runs there.
     const last = await town.client("b", "last");
     const shown = numbered(await last.load(id), id);

@@ -171,7 +171,7 @@ scenario(
       }),
     );
     const running = session.tools.call("own", {});
-    await vi.waitFor(() => expect(heard).toBeDefined());
+    await vi.waitFor(() => expect(heard).toBeDefined(), { timeout: 20_000 });
     const justBefore = session.tools.call("own", {});
     await session.close();
     expect(heard?.aborted).toBe(true);

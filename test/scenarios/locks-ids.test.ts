@@ -341,11 +341,14 @@ scenario(
     await using client = await startTenon(home);
     await client.initialize();
     const settled = async ({ sessionId }: { readonly sessionId: string }) => {
-      await vi.waitFor(async () => {
-        const status = JSON.stringify(await client.request("_tenon/mcp/status", { sessionId }));
-        expect(status).toMatch(/"name":"web"[^{}]*"state":"ready"/u);
-        expect(status).toMatch(/"name":"broken"[^{}]*"state":"failed"/u);
-      });
+      await vi.waitFor(
+        async () => {
+          const status = JSON.stringify(await client.request("_tenon/mcp/status", { sessionId }));
+          expect(status).toMatch(/"name":"web"[^{}]*"state":"ready"/u);
+          expect(status).toMatch(/"name":"broken"[^{}]*"state":"failed"/u);
+        },
+        { timeout: 20_000 },
+      );
     };
     const opened = await Promise.all(Array.from({ length: 3 }, () => client.newSession({ cwd: home.path })));
     await Promise.all(opened.map(settled));

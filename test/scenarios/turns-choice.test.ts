@@ -167,7 +167,10 @@ scenario(
         provider.reply(answerText("Hello."));
         await client.prompt(sessionId, "hi");
         const status = () => client.request("_tenon/mcp/status", { sessionId });
-        if (hasFailed) await vi.waitFor(async () => expect(JSON.stringify(await status())).toContain('"failed"'));
+        if (hasFailed)
+          await vi.waitFor(async () => expect(JSON.stringify(await status())).toContain('"failed"'), {
+            timeout: 20_000,
+          });
         await client.closeSession(sessionId);
         return toolNamesIn(provider.requests.at(-1) ?? fail());
       };
