@@ -10,14 +10,14 @@ import { Client } from "pg";
 import { APPEND } from "../src/postgres/append-queue.js";
 import { lacksPostgres, type Postgres, startPostgres } from "../test/postgres.js";
 import { ClusterNode, type ClusterOptions, TENON } from "./chaos/cluster.js";
-import { Faults } from "./chaos/faults.js";
+import { Faults, KINDS, type Kind } from "./chaos/faults.js";
 import { type Addresses, ChaosSession, Follower } from "./chaos/followers.js";
 import { type Network, openNetwork } from "./chaos/network.js";
 import type { SurroundingsJob, WrittenDown } from "./chaos/surroundings.program.js";
 import { type Held, judge, type LoggedRecord, type Row, readRecord } from "./chaos/verdict.js";
 import { ROOT, run, seconds } from "./lib/run.js";
 
-const USAGE = "usage: npm run chaos [-- [--ci] [--seconds N] [--sessions N] [--seed N] [--keep]]";
+const USAGE = "usage: npm run chaos [-- [--ci] [--seconds N] [--sessions N] [--seed N] [--faults KIND,…] [--keep]]";
 const NODES = 3;
 const LEASE_MS = 3_000;
 const DATABASE_PORT = 5_432;
@@ -43,6 +43,8 @@ interface Options {
   readonly steps: number;
   readonly turns: number;
   readonly seed: number;
+  /** To look at one kind alone; all unless given. */
+  readonly kinds: readonly Kind[];
   readonly isKept: boolean;
 }
 
@@ -54,6 +56,7 @@ function readOptions(words: readonly string[]): Options {
       seconds: { type: "string" },
       sessions: { type: "string" },
       seed: { type: "string" },
+      faults: { type: "string" },
       keep: { type: "boolean", default: false },
     },
   });
@@ -72,8 +75,17 @@ function readOptions(words: readonly string[]): Options {
     sessions: whole("sessions", values.sessions, usual.sessions),
     seed: whole("seed", values.seed, 1 + (Date.now() % 1_000_000)),
     callMs: usual.callMs,
+    kinds: kindsIn(values.faults),
     isKept: values.keep,
   };
+}
+
+function kindsIn(text: string | undefined): readonly Kind[] {
+  if (text === undefined) return KINDS;
+  const words = text.split(",");
+  const odd = words.find((word) => !KINDS.some((kind) => kind === word));
+  if (odd !== undefined) throw new Error(`--faults takes some of ${KINDS.join(", ")}, not "${odd}"`);
+  return KINDS.filter((kind) => words.includes(kind));
 }
 
 /** The same numbers for the same seed (mulberry32). */
@@ -207,6 +219,7 @@ class Chaos {
     await sleep(STAGGER_MS);
     const faults = new Faults({
       ...{ nodes, network: this.#network, postgres, databasePort: DATABASE_PORT, random: seeded(this.#options.seed) },
+      kinds: this.#options.kinds,
       held: (node) => heldBy(postgres, node),
       appendLate: (held) => appendLate(postgres, held),
       log: (words) => this.log(words),

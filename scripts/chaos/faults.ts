@@ -9,8 +9,10 @@ const EVERY_MS = 2_500;
 const FROZEN_MS = 6_000;
 const CUT_MS = 10_000;
 
-const KINDS = ["kill", "freeze", "partition", "drain"] as const;
-type Kind = (typeof KINDS)[number];
+/** "database": it is restarted once, in the middle. */
+export const KINDS = ["kill", "freeze", "partition", "drain", "database"] as const;
+export type Kind = (typeof KINDS)[number];
+type NodeKind = Exclude<Kind, "database">;
 
 export interface FaultsOptions {
   readonly nodes: readonly ClusterNode[];
@@ -18,6 +20,7 @@ export interface FaultsOptions {
   readonly postgres: Postgres;
   readonly databasePort: number;
   readonly random: () => number;
+  readonly kinds: readonly Kind[];
   /** The sessions with an open turn that this node has now. */
   readonly held: (node: ClusterNode) => Promise<readonly Held[]>;
   /** Appends in the name of an owner that is gone; undefined where nobody has the session since. */
@@ -28,7 +31,7 @@ export interface FaultsOptions {
 export class Faults {
   readonly #options: FaultsOptions;
   readonly #running = new Set<Promise<void>>();
-  readonly counts: Record<Kind | "database", number> = { kill: 0, freeze: 0, partition: 0, drain: 0, database: 0 };
+  readonly counts: Record<Kind, number> = { kill: 0, freeze: 0, partition: 0, drain: 0, database: 0 };
   readonly killed: Held[] = [];
   readonly drained: Held[] = [];
   readonly late: { refused: number; taken: number } = { refused: 0, taken: 0 };
@@ -42,12 +45,13 @@ export class Faults {
   /** For so long; afterwards every node is well again. */
   async run(forMs: number): Promise<void> {
     const { random, postgres, log } = this.#options;
+    const isRestarted = this.#options.kinds.includes("database");
     const until = performance.now() + forMs;
     const restartAt = performance.now() + forMs / 2;
-    let kinds: Kind[] = [];
+    let kinds: NodeKind[] = [];
     while (performance.now() + EVERY_MS < until) {
       await sleep(EVERY_MS);
-      if (this.counts.database === 0 && performance.now() > restartAt) {
+      if (isRestarted && this.counts.database === 0 && performance.now() > restartAt) {
         this.counts.database += 1;
         log("the database is restarted at once");
         this.#spoil();
@@ -92,11 +96,12 @@ export class Faults {
     }
   }
 
-  #possible(): Kind[] {
-    return KINDS.filter((kind) => kind !== "partition" || this.#options.network.cut !== undefined);
+  #possible(): NodeKind[] {
+    const wanted = this.#options.kinds.filter((kind) => kind !== "database");
+    return wanted.filter((kind) => kind !== "partition" || this.#options.network.cut !== undefined);
   }
 
-  #begin(kind: Kind, node: ClusterNode): void {
+  #begin(kind: NodeKind, node: ClusterNode): void {
     this.counts[kind] += 1;
     node.ailment = kind;
     this.#options.log(`${kind} ${node.name}`);
@@ -111,7 +116,7 @@ export class Faults {
     this.#running.add(work);
   }
 
-  async #inflict(kind: Kind, node: ClusterNode): Promise<void> {
+  async #inflict(kind: NodeKind, node: ClusterNode): Promise<void> {
     const { held, network, databasePort, nodes } = this.#options;
     const sinceRestartMs = performance.now() - this.#restartedMs;
     const isClear =
@@ -153,8 +158,8 @@ export class Faults {
 }
 
 /** Drains and kills are timed, so they come while the others are well, where that can be; what a kill left is taken for seconds. */
-function nextKind(kinds: readonly Kind[], isAllWell: boolean): Kind | undefined {
-  const timed = (["drain", "kill"] as const).filter((kind) => kinds.includes(kind));
+function nextKind(kinds: readonly NodeKind[], isAllWell: boolean): NodeKind | undefined {
+  const timed = kinds.filter((kind) => kind === "drain" || kind === "kill");
   const others = kinds.filter((kind) => kind === "freeze" || kind === "partition");
   return (isAllWell ? [...timed, ...others] : [...others, ...timed])[0];
 }
