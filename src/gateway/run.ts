@@ -119,6 +119,7 @@ export class RunningGateway implements AsyncDisposable {
         connect: (principal, stream, about) => gateway.#connect(principal, stream, about),
         figures: () => gateway.#figures(),
         notReady: () => gateway.#problem(),
+        clientsWait: () => gateway.#takeover?.calm(),
         takesClients: () => store.nodes?.self.value !== undefined || !store.nodes,
       });
     } catch (error) {

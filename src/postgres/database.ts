@@ -27,7 +27,10 @@ export interface DatabaseOptions {
 export class Database implements AsyncDisposable {
   readonly #config: pg.ClientConfig;
   readonly #world: DatabaseWorld;
+  /** For statements that take seconds. */
   readonly #pool: pg.Pool;
+  /** For all others. */
+  readonly #shared: Connection[] = [];
   readonly #names = new Map<string, string>();
   /** Its address without a password, for people. */
   readonly shown: string;
@@ -40,7 +43,7 @@ export class Database implements AsyncDisposable {
     this.#world = world;
     this.#config = configOf(url, applicationName);
     this.shown = shownAddress(this.#config);
-    this.#pool = new pg.Pool({ ...this.#config, max: POSTGRES_LIMITS.poolConnections });
+    this.#pool = new pg.Pool({ ...this.#config, max: POSTGRES_LIMITS.connections.long });
     this.#pool.on("error", (error) => world.log.debug("database.connection_lost", { error: messageOf(error) }));
   }
 
@@ -73,12 +76,31 @@ export class Database implements AsyncDisposable {
   ): Promise<readonly T[]> {
     // While it is away nobody waits long for it.
     const withinMs = this.#failing.size === 0 ? timeoutMs : POSTGRES_LIMITS.connectMs;
+    const statement = { name: this.#nameOf(text), text, values: [...values] };
+    if (timeoutMs <= POSTGRES_LIMITS.answerMs) return await this.#sharedConnection().query<T>(statement, withinMs);
     try {
-      const statement = { name: this.#nameOf(text), text, values: [...values], query_timeout: withinMs };
-      return (await this.#pool.query<T>(statement)).rows;
+      const long = { ...statement, query_timeout: withinMs };
+      return (await this.#pool.query<T>(long)).rows;
     } catch (error) {
       throw databaseError(error, this.shown);
     }
+  }
+
+  /**
+   * It was silent for long: connections of before may stay so for seconds after it can be reached again, and what waits on them fails now.
+   */
+  reset(): void {
+    for (const one of this.#shared.splice(0)) one[Symbol.dispose]();
+  }
+
+  /** The one with the fewest statements under way; a further one while all are busy. */
+  #sharedConnection(): Connection {
+    const [least] = [...this.#shared].sort((one, other) => one.underWay - other.underWay);
+    if (least && (least.underWay === 0 || this.#shared.length >= POSTGRES_LIMITS.connections.shared)) return least;
+    const { log } = this.#world;
+    const made = new Connection(this.#config, { shown: this.shown, log, heard: undefined, isShared: true });
+    this.#shared.push(made);
+    return made;
   }
 
   /** Each is planned once a connection, not each time. There are only those that are written in this module. */
@@ -95,6 +117,7 @@ export class Database implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#failingTimer?.clear();
+    this.reset();
     if (this.#pool.ended) return;
     const ended = this.#pool.end();
     // A connection that says nothing any more holds nobody up.
@@ -116,20 +139,25 @@ interface ConnectionOptions {
   readonly shown: string;
   readonly log: World["log"];
   readonly heard: Heard | undefined;
+  /** Statements are sent without waiting for the answers of those before. */
+  readonly isShared?: boolean;
 }
 
-/** One statement at a time. What a statement did whose connection broke is not known. */
+/** One statement at a time, unless it is shared. What a statement did whose connection broke is not known. */
 export class Connection implements Disposable {
   readonly #config: pg.ClientConfig;
   readonly #shown: string;
   readonly #log: World["log"];
   readonly #heard: Heard | undefined;
   #client: pg.Client | undefined;
-  #isAsking = false;
+  #connecting: pg.Client | undefined;
+  /** Asked for, and of those the ones that were sent. */
+  #underWay = 0;
+  #sent = 0;
   #isClosed = false;
 
-  constructor(config: pg.ClientConfig, { shown, log, heard }: ConnectionOptions) {
-    this.#config = config;
+  constructor(config: pg.ClientConfig, { shown, log, heard, isShared = false }: ConnectionOptions) {
+    this.#config = isShared ? { ...config, pipeline: true } : config;
     this.#shown = shown;
     this.#log = log;
     this.#heard = heard;
@@ -139,27 +167,35 @@ export class Connection implements Disposable {
     { text, values = [], name }: Statement,
     timeoutMs: number = POSTGRES_LIMITS.answerMs,
   ): Promise<readonly T[]> {
+    let client: pg.Client | undefined;
+    this.#underWay += 1;
     try {
-      const client = await this.#connected();
+      client = await this.#connected();
       const config = { text, values: [...values], query_timeout: timeoutMs };
-      this.#isAsking = true;
+      this.#sent += 1;
       return (await client.query<T>(name === undefined ? config : { ...config, name })).rows;
     } catch (error) {
-      if (sqlState(error) === undefined) this.#drop(); // what it would answer next is the answer to another statement
+      if (sqlState(error) === undefined) this.#drop(client); // what it would answer next is the answer to another statement
       throw databaseError(error, this.#shown);
     } finally {
-      this.#isAsking = false;
+      this.#underWay -= 1;
+      if (client) this.#sent -= 1;
     }
+  }
+
+  /** Statements without an answer, also those that wait for the connection. */
+  get underWay(): number {
+    return this.#underWay;
   }
 
   /** A statement is on its way to the database, or there. */
   get isAsking(): boolean {
-    return this.#isAsking;
+    return this.#sent > 0;
   }
 
   [Symbol.dispose](): void {
     this.#isClosed = true;
-    this.#drop();
+    this.#drop(this.#client);
   }
 
   async #connected(): Promise<pg.Client> {
@@ -175,10 +211,13 @@ export class Connection implements Disposable {
     });
     client.on("end", forget);
     this.#client = client;
+    this.#connecting = client;
     const heard = this.#heard;
     if (heard) client.on("notification", ({ payload = "" }) => heard.onNotification(payload));
     try {
-      await client.connect();
+      await client.connect().finally(() => {
+        if (this.#connecting === client) this.#connecting = undefined;
+      });
       const listen = { text: `listen ${heard?.channel}`, query_timeout: POSTGRES_LIMITS.connectMs };
       if (heard) await client.query(listen);
     } catch (error) {
@@ -189,11 +228,13 @@ export class Connection implements Disposable {
     return client;
   }
 
-  /** A connection that says nothing any more does not confirm its end either: nobody waits for that. */
-  #drop(): void {
-    const client = this.#client;
-    this.#client = undefined;
-    client?.end().catch(() => undefined);
+  /** A connection that says nothing any more does not confirm its end either: nobody waits for that, nor for what was asked on it. */
+  #drop(client: pg.Client | undefined): void {
+    if (this.#client === client) this.#client = undefined;
+    if (!client) return;
+    // The driver never answers whoever waits for a connection that is ended before it is there.
+    if (client !== this.#connecting) client.end().catch(() => undefined);
+    if (this.#underWay > 0) client.connection.stream.destroy();
   }
 }
 

@@ -13,7 +13,7 @@ import { POSTGRES_LIMITS } from "./limits.js";
 import { migrate } from "./migrations.js";
 import { PostgresNodes } from "./nodes.js";
 import { RecordReads } from "./record-reads.js";
-import { PostgresSessionStore } from "./session-store.js";
+import { PostgresSessionStore, TakenSessions } from "./session-store.js";
 import { clientSecret, codesInDatabase } from "./settings.js";
 import { PostgresTokens } from "./tokens.js";
 
@@ -43,11 +43,12 @@ export async function openPostgresStore(
     await lease.start();
     const results = (owned: OwnedSession, account: string) => new PostgresResults({ world, database, owned, account });
     const reads = new RecordReads({ world, database });
+    const taken = new TakenSessions();
     const accounts = new Map<string, AccountStore>();
     return {
       account: (name) => {
         const known = accounts.get(name) ?? {
-          sessions: new PostgresSessionStore(name, { world, database, lease, queue, reads, results }),
+          sessions: new PostgresSessionStore(name, { world, database, lease, queue, reads, taken, results }),
           decisions: new PostgresDecisions(database, world, name),
         };
         accounts.set(name, known);
@@ -57,7 +58,7 @@ export async function openPostgresStore(
       tokens: new Tokens(world, new PostgresTokens(database, world)),
       codes: new PairingCodes(world, codesInDatabase(database)),
       problem: () => database.problem.value,
-      nodes: new PostgresNodes({ database, lease, queue, inbox, roots: node.roots }),
+      nodes: new PostgresNodes({ database, lease, queue, inbox, taken, roots: node.roots }),
       [Symbol.asyncDispose]: () => scope.close(),
     };
   } catch (error) {

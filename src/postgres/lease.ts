@@ -175,5 +175,6 @@ export class Lease implements AsyncDisposable {
     if (id === undefined) return;
     this.#options.world.log.warn("node.lease_lost", { node: id, reason });
     this.#self.set(undefined);
+    this.#options.database.reset();
   }
 }

@@ -3,8 +3,11 @@
 export const POSTGRES_LIMITS = {
   /** The oldest PostgreSQL that is served: older ones get no updates any more. */
   minServerVersion: 14,
-  /** Connections for reads and small changes. Appends (1), the lease (2) and the inbox (3) have connections of their own. */
-  poolConnections: 8,
+  /**
+   * Connections for reads and small changes, which share them, and for statements that may take seconds. Appends (1), the lease (2) and the
+   * inbox (3) have connections of their own.
+   */
+  connections: { shared: 6, long: 2 },
   /** A database that does not take a connection by then is away. */
   connectMs: 3_000,
   /** The database looks so often, in seconds, whether a silent node is there, and gives it up after so many times without an answer. */

@@ -6,12 +6,14 @@ import type { Database, Row } from "./database.js";
 import type { PostgresInbox } from "./inbox.js";
 import type { Lease } from "./lease.js";
 import { POSTGRES_LIMITS } from "./limits.js";
+import { ACQUIRED, type AcquiredRow, type TakenSessions } from "./session-store.js";
 
 export interface PostgresNodesParts {
   readonly database: Database;
   readonly lease: Lease;
   readonly queue: AppendQueue;
   readonly inbox: PostgresInbox;
+  readonly taken: TakenSessions;
   readonly roots: readonly string[];
 }
 
@@ -42,7 +44,7 @@ free as (
   where ${IS_LEFT} and exists (select from tenon_node me where me.id = $1 and me.expires_at > now() and not me.draining)
   for update of s skip locked)
 update tenon_session s set owner = $1, epoch = s.epoch + 1, tries = s.tries + (s.owner is not null)::int
-from free where s.key = free.key returning s.account, s.id`;
+from free where s.key = free.key returning s.account, s.id, ${ACQUIRED}`;
 
 const GIVE_BACK = `update tenon_session set owner = null
   where account = $1 and id = $2 and owner = $3 and key <> all($4::bigint[]) returning key`;
@@ -117,19 +119,21 @@ export class PostgresNodes implements Nodes {
   }
 
   async giveBack({ account, id }: LeftSession): Promise<void> {
-    const { lease, queue, inbox } = this.#parts;
+    const { lease, queue, inbox, taken } = this.#parts;
+    taken.take(account, id, undefined);
     const rows = await this.#query(GIVE_BACK, [account, id, lease.self.value, queue.keys]);
     if (rows.length > 0) inbox.hint({ session: id });
   }
 
   async takeOver(sessions: readonly LeftSession[]): Promise<readonly LeftSession[]> {
-    const { lease } = this.#parts;
+    const { lease, taken } = this.#parts;
     const self = lease.isSure() ? lease.self.value : undefined;
     if (self === undefined || lease.isDraining || sessions.length === 0) return [];
     const given = [sessions.map(({ account }) => account), sessions.map(({ id }) => id)];
-    const rows = await this.#query<Pick<LeftRow, "account" | "id">>(TAKE_OVER, [self, ...given]);
-    const taken = new Set(rows.map(({ account, id }) => `${account} ${id}`));
-    return sessions.filter(({ account, id }) => taken.has(`${account} ${id}`));
+    const rows = await this.#query<Pick<LeftRow, "account" | "id"> & AcquiredRow>(TAKE_OVER, [self, ...given]);
+    for (const row of rows) taken.add(row.account, row.id, { row, self });
+    const keys = new Set(rows.map(({ account, id }) => `${account} ${id}`));
+    return sessions.filter(({ account, id }) => keys.has(`${account} ${id}`));
   }
 
   figures(): NodeFigures {

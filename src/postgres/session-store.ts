@@ -39,6 +39,7 @@ export interface SessionStoreParts {
   readonly lease: Lease;
   readonly queue: AppendQueue;
   readonly reads: RecordReads;
+  readonly taken: TakenSessions;
   readonly results?: (owned: OwnedSession, account: string) => KeptResults;
 }
 
@@ -56,13 +57,15 @@ const INSERT = `insert into tenon_session as s (account, id, owner, cwd, folder,
 const TAKE_EMPTY = `update tenon_session s set owner = $3, epoch = s.epoch + 1, state = 'idle'
   where ${FREE} and s.last_seq = 0 returning ${PLACE}`;
 
+/** What the new owner of a session has to know. */
+export const ACQUIRED: string = `${PLACE}, s.tries, s.forked_from, s.label, s.given_title is not null as is_titled, coalesce(s.given_title, s.title) as title,
+    extract(epoch from s.created_at) * 1000 as created_ms`;
+
 /** An owner that is gone before its turn had an outcome or an answer counts; one that released it does not. */
 const ACQUIRE = `update tenon_session s set owner = $3, epoch = s.epoch + 1,
     state = case when s.state = 'resting' then 'idle' else s.state end,
     tries = s.tries + coalesce(s.owner <> $3 and s.unfinished is not null, false)::int
-  where ${FREE}
-  returning ${PLACE}, s.tries, s.forked_from, s.label, s.given_title is not null as is_titled, coalesce(s.given_title, s.title) as title,
-    extract(epoch from s.created_at) * 1000 as created_ms`;
+  where ${FREE} returning ${ACQUIRED}`;
 
 const OWNER = `select s.owner, n.name, n.expires_at > now() as is_alive, s.last_seq
   from tenon_session s left join tenon_node n on n.id = s.owner where s.account = $1 and s.id = $2`;
@@ -104,7 +107,7 @@ interface PlaceRow extends Row {
   readonly last_seq: number;
 }
 
-interface AcquiredRow extends PlaceRow {
+export interface AcquiredRow extends PlaceRow {
   readonly tries: number;
   readonly forked_from: string | null;
   readonly label: string | null;
@@ -121,6 +124,25 @@ interface SummaryRow extends Row {
   readonly label: string | null;
   readonly state: NonNullable<SessionSummary["state"]>;
   readonly updated_ms: string;
+}
+
+/** Sessions that this node took over from others and has not opened yet: opening them needs no further statement. */
+export class TakenSessions {
+  readonly #rows = new Map<string, { readonly row: AcquiredRow; readonly self: string }>();
+
+  /** Of a lease that is over they are others'. */
+  add(account: string, id: string, taken: { readonly row: AcquiredRow; readonly self: string }): void {
+    for (const [key, { self }] of this.#rows) if (self !== taken.self) this.#rows.delete(key);
+    this.#rows.set(`${account} ${id}`, taken);
+  }
+
+  /** Once; undefined unless it was taken under this lease. */
+  take(account: string, id: string, self: string | undefined): AcquiredRow | undefined {
+    const key = `${account} ${id}`;
+    const found = this.#rows.get(key);
+    this.#rows.delete(key);
+    return found?.self === self ? found?.row : undefined;
+  }
 }
 
 export class PostgresSessionStore implements SessionStore {
@@ -146,7 +168,7 @@ export class PostgresSessionStore implements SessionStore {
     if (this.#open.has(known)) throw alreadyOpen(known);
     this.#open.set(known, undefined);
     try {
-      const row = await this.#acquired(known);
+      const row = this.#parts.taken.take(this.#account, known, this.#self()) ?? (await this.#acquired(known));
       const work = new OpenWork();
       const owned = this.#owned(known, { place: Promise.resolve(placeOf(row)), work, isNew: false });
       try {

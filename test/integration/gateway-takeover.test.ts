@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import type { Model } from "../../src/models/index.js";
 import { openPostgresStore } from "../../src/postgres/index.js";
+import { POSTGRES_LIMITS } from "../../src/postgres/limits.js";
 import { scriptedHttpServer } from "../../src/testing/index.js";
 import { nodeWorld } from "../../src/world/index.js";
 import { Town, type TownClient, type TownNode } from "../node-town.js";
@@ -60,8 +61,13 @@ class Way implements AsyncDisposable {
   }
 
   mend(): void {
-    this.#isCut = false;
+    this.mendForNew();
     for (const one of this.#sockets) one.resume();
+  }
+
+  /** Connections of before stay silent, as they do for a while after a network is back. */
+  mendForNew(): void {
+    this.#isCut = false;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -235,6 +241,35 @@ scenario(
     expect((await again.prompt(await again.create(), "hello")).at(-1)?.result).toMatchObject({
       stopReason: "end_turn",
     });
+  },
+  needs,
+);
+
+scenario(
+  ["G783"],
+  "after a silence of the database nothing waits for the connections of before",
+  async () => {
+    const way = await Way.open(postgres.get());
+    await using _ = way;
+    const url = way.to(await postgres.get().database(), postgres.get());
+    const world = nodeWorld({ log: QUIET, env: cleanEnv("/nowhere") });
+    await using store = await openPostgresStore({ world, url, node: { name: "one", roots: [] }, leaseMs: LEASE_MS });
+    const { self } = store.nodes;
+    const list = () => store.account("me").sessions.list({});
+    const before = self.value;
+    const { shared } = POSTGRES_LIMITS.connections;
+    // More than there are connections, and again: each has something under way.
+    await Promise.all(Array.from({ length: 2 * shared }, list));
+    way.cut();
+    const waiting = Promise.allSettled(Array.from({ length: 2 * shared }, list));
+    await until(() => self.value === undefined);
+    way.mendForNew();
+    await until(() => self.value !== undefined && self.value !== before);
+    await expect(list()).resolves.toEqual({ sessions: [] });
+    for (const one of await waiting) {
+      expect(one).toMatchObject({ status: "rejected", reason: { code: "store.unavailable" } });
+      expect(one).not.toMatchObject({ reason: { message: expect.stringContaining("did not answer in time") } });
+    }
   },
   needs,
 );

@@ -5,7 +5,7 @@ import type { Row } from "../../src/postgres/database.js";
 import { Database, openPostgresStore } from "../../src/postgres/index.js";
 import { Lease } from "../../src/postgres/lease.js";
 import { RecordReads } from "../../src/postgres/record-reads.js";
-import { PostgresSessionStore } from "../../src/postgres/session-store.js";
+import { PostgresSessionStore, TakenSessions } from "../../src/postgres/session-store.js";
 import type { JournalEntry } from "../../src/session/journal/entry.js";
 import { Journal } from "../../src/session/journal/journal.js";
 import { sessionId } from "../../src/session/store/file-store.js";
@@ -85,7 +85,14 @@ scenario(
       return rows;
     };
     const reads = new RecordReads({ world, database });
-    const store = new PostgresSessionStore("me", { world, database: { query }, lease, queue, reads });
+    const store = new PostgresSessionStore("me", {
+      world,
+      database: { query },
+      lease,
+      queue,
+      reads,
+      taken: new TakenSessions(),
+    });
     const acquired = await store.acquire(about("s"), () => {});
     expect(refused).toBe(1);
     expect(acquired.owned.epoch).toBeGreaterThan(owned.epoch);

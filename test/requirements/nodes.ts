@@ -175,4 +175,8 @@ export const NODE_REQUIREMENTS = [
     id: "G782",
     text: "a session whose owner's lease ends in the moment in which another node asks for it is opened there",
   },
+  {
+    id: "G783",
+    text: "a node that was cut off from the database does not wait for the connections of before, which may stay silent: what was asked on them fails with the lease, and what is asked next is answered on new ones",
+  },
 ] as const;

@@ -64,18 +64,46 @@ function openings() {
   return { begun, open, endAll: () => ends.splice(0).forEach((end) => end()) };
 }
 
-test("it takes its share of what is new, and all that the others have not taken by its next look", async () => {
+test("it takes its share of what is new, and all that the others have not taken a moment later", async () => {
   const place = world();
   const shared = new Shared();
   shared.left = ["a", "b", "c", "d"].map((id) => session(id));
   const { begun, open, endAll } = openings();
   await using takeover = new Takeover({ world: place, nodes: shared.of(), roots: [], hasRoom: () => true, open });
-  await place.advance(THIRD_MS * 1.3);
-  expect(begun).toHaveLength(2);
-  await place.advance(THIRD_MS * 1.3);
-  expect(begun).toHaveLength(4);
-  expect(takeover.count).toBe(4);
+  shared.hint({ session: "a" });
+  await place.advance(0);
+  const share = begun.length;
+  await place.advance(THIRD_MS / 4);
   endAll();
+  expect([share, begun.length, takeover.count]).toEqual([2, 4, 4]);
+});
+
+test("clients that connect wait until what others left is opened, and no longer than a drain takes", async () => {
+  const place = world();
+  const shared = new Shared();
+  shared.nodes = [node("one")];
+  const { open, endAll } = openings();
+  await using takeover = new Takeover({ world: place, nodes: shared.of(), roots: [], hasRoom: () => true, open });
+  const letIn: string[] = [];
+  const wait = (name: string) => takeover.calm()?.then(() => letIn.push(name));
+  expect(takeover.calm()).toBeUndefined();
+  shared.left = [session("a")];
+  shared.hint({ session: "a" });
+  await place.advance(0);
+  const [first] = [wait("first"), await place.advance(1)];
+  const early = [...letIn];
+  endAll();
+  await place.advance(0);
+  await first;
+  const calm = takeover.calm();
+  shared.left = [session("b")];
+  shared.hint({ session: "b" });
+  await place.advance(0);
+  const second = wait("second");
+  await place.advance(GATEWAY_LIMITS.nodes.clientsWaitMs);
+  await second;
+  endAll();
+  expect([early, calm, letIn]).toEqual([[], undefined, ["first", "second"]]);
 });
 
 test("nodes that drain, whose lease is over or whose roots do not have the folder get no share", async () => {

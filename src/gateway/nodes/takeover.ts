@@ -1,6 +1,7 @@
 // Sessions whose node is gone: this node takes its share of those whose folders it has, and goes on with their turns.
 import { sep } from "node:path";
 import type { TellAll } from "../../acp/index.js";
+import { Cell } from "../../base/async/cell.js";
 import { sleep } from "../../base/async/deadline.js";
 import { abortListeners, Scope } from "../../base/async/scope.js";
 import { messageOf } from "../../base/errors.js";
@@ -29,6 +30,8 @@ function mayHave({ roots }: Pick<NodeInfo, "roots">, cwd: string): boolean {
 
 /** Between two looks, of a third of the lease; the most is half a third longer. */
 const LEAST_PAUSE = 0.75;
+/** Of the time between two looks: hints and the ends of leases bring all nodes to look in one moment. */
+const OTHERS_SHARE = 5;
 /** After the end of a lease, to be sure. */
 const OVER_MS = 10;
 
@@ -41,6 +44,8 @@ export class Takeover implements AsyncDisposable {
   #seenMs: ReadonlyMap<string, number> = new Map();
   /** Until when they are left to others, by account and id: this node could not open them. */
   #givenUp: ReadonlyMap<string, number> = new Map();
+  /** Sessions are being opened, or are left and this node may take them. */
+  readonly #isBusy = new Cell(false);
   /** Something happened since the last look. */
   #isHinted = false;
   #resume: (() => void) | undefined;
@@ -64,6 +69,19 @@ export class Takeover implements AsyncDisposable {
     this.#scope.run("take sessions over", (signal) => this.#run(signal));
   }
 
+  /**
+   * Resolves once no session of another node waits to be opened here, at the latest after a bound; undefined: none does. Clients that come
+   * meanwhile wait for it: they come in hundreds when a node ends, and what they want first is that their turns go on.
+   */
+  calm(): Promise<void> | undefined {
+    return this.#isBusy.value ? this.#untilCalm() : undefined;
+  }
+
+  async #untilCalm(): Promise<void> {
+    using patience = this.#options.world.deadline(GATEWAY_LIMITS.nodes.clientsWaitMs);
+    await this.#isBusy.until((isBusy) => !isBusy, patience.signal).catch(() => undefined); // it has been long enough
+  }
+
   /** Sessions taken since the start. */
   get count(): number {
     return this.#count;
@@ -79,14 +97,15 @@ export class Takeover implements AsyncDisposable {
    */
   async #run(signal: AbortSignal): Promise<void> {
     const { world, nodes } = this.#options;
-    let endsMs = Number.POSITIVE_INFINITY;
+    let soonMs = Number.POSITIVE_INFINITY;
     while (!signal.aborted) {
-      await this.#pause(Math.min(endsMs, this.#thirdMs * (LEAST_PAUSE + this.#random() / 2)));
-      endsMs = Number.POSITIVE_INFINITY;
+      await this.#pause(Math.min(soonMs, this.#thirdMs * (LEAST_PAUSE + this.#random() / 2)));
+      soonMs = Number.POSITIVE_INFINITY;
       if (signal.aborted || nodes.self.value === undefined) continue;
       try {
-        await this.#round(signal);
-        endsMs = await this.#nextEndMs();
+        const isLeft = await this.#round(signal);
+        this.#isBusy.set(isLeft || this.#opening.size > 0);
+        soonMs = Math.min(await this.#nextEndMs(), isLeft ? this.#othersMs : soonMs);
       } catch (error) {
         world.log.warn("takeover.failed", { error: messageOf(error) });
       }
@@ -117,15 +136,18 @@ export class Takeover implements AsyncDisposable {
     this.#isHinted = false;
   }
 
-  /** Takes only what can be opened at once: what waits here would be opened sooner elsewhere. */
-  async #round(signal: AbortSignal): Promise<void> {
+  /**
+   * Takes only what can be opened at once: what waits here would be opened sooner elsewhere. Resolves with whether some are left to the
+   * others, which may not take them.
+   */
+  async #round(signal: AbortSignal): Promise<boolean> {
     const { nodes } = this.#options;
     let quota: number | undefined;
     while (!signal.aborted) {
       const room = GATEWAY_LIMITS.nodes.openedAtOnce - this.#opening.size;
-      if (room <= 0) return; // the end of an opening is a hint
+      if (room <= 0) return false; // the end of an opening is a hint
       const left = await this.#mine(await nodes.left(GATEWAY_LIMITS.nodes.leftAtOnce));
-      if (left.length === 0) return;
+      if (left.length === 0) return false;
       quota ??= this.#share(left, await nodes.list());
       const start = Math.floor(this.#random() * left.length); // so that nodes that look at once seldom want the same
       const wanted = [...left.slice(start), ...left.slice(0, start)].slice(0, Math.min(room, quota));
@@ -134,8 +156,9 @@ export class Takeover implements AsyncDisposable {
       const taken = free.length === 0 ? own : [...own, ...(await nodes.takeOver(free))];
       for (const session of taken) this.#open(session);
       quota -= taken.length;
-      if (taken.length === 0) return;
+      if (taken.length === 0) return true;
     }
+    return false;
   }
 
   /** Of those that are left, the ones this node can open: with the real paths of their folders. */
@@ -165,7 +188,7 @@ export class Takeover implements AsyncDisposable {
   /** A fair part of new ones; all of those that the others have not taken since the last look. */
   #share(left: readonly LeftSession[], nodes: readonly NodeInfo[]): number {
     const living = nodes.filter(({ leaseLeftMs, isDraining }) => leaseLeftMs > 0 && !isDraining);
-    const oldSinceMs = this.#options.world.monotonicMs() - this.#thirdMs * LEAST_PAUSE;
+    const oldSinceMs = this.#options.world.monotonicMs() - this.#othersMs;
     const parts = left.map((one) => {
       const isOld = (this.#seenMs.get(keyOf(one)) ?? 0) <= oldSinceMs;
       return isOld || one.isOwn ? 1 : 1 / Math.max(1, living.filter((node) => mayHave(node, one.cwd)).length);
@@ -175,14 +198,17 @@ export class Takeover implements AsyncDisposable {
 
   #open(session: LeftSession): void {
     const key = keyOf(session);
+    const { id, account } = session;
+    this.#options.world.log.info("session.taken_over", { session: id, account });
     this.#count += 1;
     this.#opening.add(key);
+    this.#isBusy.set(true);
     this.#scope.run("open a session of another node", async (signal) => {
       try {
         await this.#attempt(session, signal);
       } finally {
         this.#opening.delete(key);
-        if (this.#opening.size <= GATEWAY_LIMITS.nodes.openedAtOnce / 2) this.#wake();
+        if (this.#opening.size <= GATEWAY_LIMITS.nodes.openedAtOnce / 2) this.#wake(); // and finds whether it is calm
         if (signal.aborted) await this.#options.nodes.giveBack(session); // in a drain: not only when this node has ended
       }
     });
@@ -215,6 +241,11 @@ export class Takeover implements AsyncDisposable {
     const untilMs = world.monotonicMs() + GATEWAY_LIMITS.nodes.givenUpMs;
     this.#givenUp = new Map(this.#givenUp).set(keyOf(session), untilMs);
     await nodes.giveBack(session);
+  }
+
+  /** The others have looked by then, and taken their share. */
+  get #othersMs(): number {
+    return this.#thirdMs / OTHERS_SHARE;
   }
 
   get #thirdMs(): number {

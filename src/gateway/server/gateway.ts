@@ -67,6 +67,8 @@ export interface GatewayServerOptions {
   readonly notReady?: () => string | undefined;
   /** False: clients are to connect elsewhere, or later. */
   readonly takesClients?: () => boolean;
+  /** What clients that connect wait for; undefined: nothing. */
+  readonly clientsWait?: () => Promise<void> | undefined;
 }
 
 export interface Gateway extends AsyncDisposable {
@@ -291,7 +293,16 @@ class GatewayServer implements Gateway {
     if (pathOf(request) !== "/acp") return refuseUpgrade(socket, this.#guard.refuse("unknown_path", remote));
     if (!this.#takesClients()) return refuseUpgrade(socket, this.#guard.refuse("closing", remote));
     if (!this.#hasRoom(principal)) return refuseUpgrade(socket, this.#guard.refuse("too_many_connections", remote));
-    this.#webSockets.handleUpgrade(request, socket, head, (web) => this.#accept(web, socket, { principal, remote }));
+    const accept = () =>
+      this.#webSockets.handleUpgrade(request, socket, head, (web) => this.#accept(web, socket, { principal, remote }));
+    const wait = this.#options.clientsWait?.();
+    if (!wait) return accept();
+    socket.on("error", () => {}); // the client is gone
+    const waited = wait.then(() => {
+      if (this.#takesClients()) accept();
+      else refuseUpgrade(socket, this.#guard.refuse("closing", remote));
+    });
+    handled(waited, this.#world.log, "upgrade of a client");
   }
 
   #accept(web: WebSocket, socket: Duplex, { principal, remote }: { principal: Principal; remote: string }): void {

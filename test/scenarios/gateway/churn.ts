@@ -265,7 +265,7 @@ export function grown(held: readonly Held[], maxHeapMb: number): readonly string
   if (!first || !middle || !last) return ["nothing was measured"];
   const grownMb = last.heapMb - middle.heapMb;
   // The pool opens a connection when it needs one, and closes it when it has been idle: how many there are is chance.
-  const most = first.files + (isOnPostgres ? POSTGRES_LIMITS.poolConnections : 0);
+  const most = first.files + (isOnPostgres ? POSTGRES_LIMITS.connections.shared + POSTGRES_LIMITS.connections.long : 0);
   return [
     ...(last.files > most ? [`${last.files} open files, ${first.files} before`] : []),
     ...(last.children > 0 ? [`${last.children} children are left`] : []),
