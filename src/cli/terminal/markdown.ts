@@ -135,7 +135,7 @@ export function renderItem(
   const { palette, columns } = options;
   const first = typeof list.start === "number" ? list.start : 1;
   const box = item.task ? (item.checked ? "☑ " : "☐ ") : "";
-  const mark = `${list.ordered ? `${first + index}.` : "•"} ${box}`;
+  const mark = list.ordered ? `${first + index}. ${box}` : box || "• ";
   const inner = { ...options, columns: Math.max(1, columns - mark.length) };
   const lines: string[] = [];
   for (const token of item.tokens) {
