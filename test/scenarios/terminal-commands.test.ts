@@ -113,7 +113,7 @@ scenario(
 
 scenario(
   ["Z122"],
-  "a tool's picture is drawn by kitty's or iTerm's protocol where the terminal says that it has one, and always kept as a file",
+  "a tool's picture is drawn by kitty's protocol, iTerm's or as sixels where the terminal says that it has one, and always kept as a file",
   async () => {
     using home = new TemporaryFolder();
     await using provider = await fakeProvider();
@@ -122,6 +122,7 @@ scenario(
     const terminals = [
       { name: "kitty", env: { TERM: "xterm-kitty" }, drawn: `\u001b_Ga=T,f=100` },
       { name: "iterm", env: { TERM: "xterm-256color", TERM_PROGRAM: "iTerm.app" }, drawn: "\u001b]1337;File=inline=1" },
+      { name: "sixel", env: { TERM: "foot" }, drawn: `\u001bP0;1q"1;1;1;1` },
       { name: "none", env: { TERM: "xterm-256color" }, drawn: undefined },
     ];
     for (const { name, env, drawn } of terminals) {
