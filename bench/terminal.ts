@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { ROOT } from "../scripts/lib/run.js";
 import { measuredEnv, TemporaryFolder } from "./lib/environment.js";
+import { bundleProgram } from "./lib/programs.js";
 import { printResult, printTable } from "./lib/report.js";
 import { median } from "./lib/statistics.js";
 
 const TENON = join(ROOT, "dist/cli/main.js");
-const PROGRAM = join(ROOT, "bench/terminal/stream.program.ts");
 /** What is promised; `--assert` makes the bench fail when one is not kept. */
 const PROMISES = { cpuRatio: 2, firstPaintRatio: 4.8 } as const;
 
@@ -34,9 +34,10 @@ async function inTerminal(line: string, env: NodeJS.ProcessEnv, until?: string):
   });
 }
 
-async function cpuOf(mode: "plain" | "rendered", folder: string, env: NodeJS.ProcessEnv): Promise<number> {
-  const report = join(folder, `${mode}.json`);
-  await inTerminal(`'${process.execPath}' --import tsx '${PROGRAM}' ${mode} '${report}'`, env);
+async function cpuOf(program: string, mode: "plain" | "rendered", env: NodeJS.ProcessEnv): Promise<number> {
+  using folder = new TemporaryFolder();
+  const report = join(folder.path, "report.json");
+  await inTerminal(`'${process.execPath}' '${program}' ${mode} '${report}'`, env);
   const read: unknown = JSON.parse(readFileSync(report, "utf8"));
   return typeof read === "object" && read !== null && "cpuMs" in read ? Number(read.cpuMs) : Number.NaN;
 }
@@ -45,12 +46,13 @@ async function main(): Promise<number> {
   const options = { samples: { type: "string", default: "3" }, assert: { type: "boolean", default: false } } as const;
   const { values } = parseArgs({ options });
   const samples = Math.max(1, Number(values.samples));
+  const program = await bundleProgram("terminal/stream.program.ts");
   using folder = new TemporaryFolder();
   const env = { ...measuredEnv(folder.path), TERM: "xterm-256color", TENON_MODEL: "offline/operator" };
   const [plain, rendered, empty, paint]: [number[], number[], number[], number[]] = [[], [], [], []];
   for (let round = 0; round < samples; round += 1) {
-    plain.push(await cpuOf("plain", folder.path, env));
-    rendered.push(await cpuOf("rendered", folder.path, env));
+    plain.push(await cpuOf(program, "plain", env));
+    rendered.push(await cpuOf(program, "rendered", env));
   }
   for (let round = 0; round < 3 * samples; round += 1) {
     empty.push(await inTerminal(`'${process.execPath}' -e 0`, env));

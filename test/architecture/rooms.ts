@@ -137,6 +137,7 @@ export const PATTERN_BUILDERS: ReadonlySet<string> = new Set([
   "src/builtin/match-worker.ts", // that thread
   "src/mcp/transport/large/message-splitter.ts", // of a number of our own
   "src/mcp/protocol/lists.ts", // of constants
+  "src/cli/terminal/highlight.ts", // of constants
   "src/models/dialect/write.ts", // only to see whether it is valid
   // The offline model reads the prompt of the person who runs it, by words of plain text.
   "src/models/offline/arguments.ts",

@@ -63,5 +63,21 @@ export const TERMINAL_REQUIREMENTS = [
     id: "Z120",
     text: "the first chat without a model offers providers, addresses and the offline model on one screen, and asks once",
   },
+  {
+    id: "Z121",
+    text: "the chat's own commands do what they say: new, resume, sessions, export, copy, diff, undo, permissions, mode, thinking, init",
+  },
+  {
+    id: "Z122",
+    text: "pictures are drawn by the protocol that the terminal has (kitty, iTerm, sixel); pictures go into a prompt by their path and from the clipboard",
+  },
+  {
+    id: "Z123",
+    text: "with NO_COLOR nothing is coloured; links of an answer can be clicked (OSC 8) where colours are",
+  },
+  {
+    id: "Z124",
+    text: "tenon attach is the same interface, and --resume of a session that the gateway has attaches to it",
+  },
   { id: "Z119", text: "bell, title and desktop notice say that the chat asks, and can be switched off" },
 ] as const;

@@ -5,57 +5,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "vitest";
 import { QUIET_MS } from "../../src/cli/terminal/live/menu.js";
 import { scriptedServer } from "../../src/testing/index.js";
-import {
-  type Answer,
-  answerText,
-  answerToolCall,
-  type FakeProvider,
-  fakeProvider,
-  gate,
-} from "../../src/testing/lab/index.js";
+import { type Answer, answerText, answerToolCall, fakeProvider, gate } from "../../src/testing/lab/index.js";
 import { TemporaryFolder } from "./agent.js";
-import { expectGolden, normalised } from "./golden.js";
 import { scenario } from "./scenario.js";
-import { IN_TMUX, type TmuxOptions, TmuxTerminal } from "./tmux.js";
-
-const MODEL = { TENON_MODEL: "openai-compatible/m" };
-
-/** A chat with a scripted model. */
-async function openChat(
-  home: TemporaryFolder,
-  provider: FakeProvider,
-  options: TmuxOptions = {},
-): Promise<TmuxTerminal> {
-  const env = { ...MODEL, TENON_BASE_URL: provider.url, ...options.env };
-  const terminal = await TmuxTerminal.start(home, { ...options, env });
-  await terminal.ready();
-  return terminal;
-}
-
-function expectScreen(name: string, screen: string, home: TemporaryFolder): void {
-  const shown = normalised(screen, [
-    { of: home.path, by: "<home>" },
-    { of: /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]+/gu, by: "<session>" },
-    { of: /\d+(?:\.\d+)?k? tokens(?:, \$[\d.]+)?/gu, by: "<n> tokens" },
-    { of: /context \d+%/gu, by: "context <n>%" },
-    { of: /[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]/gu, by: "*" },
-  ]);
-  expectGolden(`terminal/${name}.txt`, `${shown}\n`);
-}
-
-/** Everything the model was sent with the last request. */
-function lastRequest(provider: FakeProvider): string {
-  return JSON.stringify(provider.requests.at(-1)?.body);
-}
-
-/** A project that is not Tenon's own folder, whose files are protected. */
-function projectIn(home: TemporaryFolder, name = "project"): string {
-  const path = join(home.path, name);
-  mkdirSync(path, { recursive: true });
-  return path;
-}
-
-const DONE: Answer = answerText("Done.");
+import { DONE, expectScreen, lastRequest, MODEL, openChat, projectIn } from "./terminal-stage.js";
+import { IN_TMUX, TmuxTerminal } from "./tmux.js";
 
 scenario(
   ["Z100"],
@@ -89,13 +43,19 @@ scenario(
     await terminal.type(words);
     await terminal.until("in the next one");
     // The configuration is followed while the chat runs: its servers come, and say so.
-    const mcpServers = Object.fromEntries(["one", "two", "three"].map((name) => [name, { command, args, env }]));
-    writeFileSync(join(home.path, "config.json"), JSON.stringify({ mcpServers }));
+    const configure = (...names: string[]) => {
+      const mcpServers = Object.fromEntries(names.map((name) => [name, { command, args, env }]));
+      writeFileSync(join(home.path, "config.json"), JSON.stringify({ mcpServers }));
+    };
+    configure("one");
+    expectScreen("notice", await terminal.until("is ready"), home);
+    configure("one", "two", "three");
     const shown = await terminal.until((screen) => screen.split("is ready").length === 4);
     // Where the line is broken its blank is not seen.
     expect(shown.replaceAll(/\s/gu, "").split(words.replaceAll(" ", ""))).toHaveLength(2);
     await terminal.resize(50, 24);
-    await terminal.until("servers 3/3");
+    const narrow = await terminal.until("of this\n  window and");
+    expectScreen("resized", narrow.slice(narrow.indexOf("› a prompt")), home);
     await terminal.resize(80, 24);
     const wide = await terminal.until(
       (screen) => screen.includes("servers 3/3") && screen.includes("goes on in the nex"),
@@ -302,7 +262,7 @@ scenario(
     await terminal.until("It is **written**.");
     // How much of the arguments fits depends on how long it took.
     const screen = (await terminal.screen()).replace(/content="[^"(]*… \(/u, "content=… (");
-    expectScreen("plain", screen.replaceAll(/\n›? *(?=\n)/gu, ""), home);
+    expectScreen("plain", screen, home);
     await terminal.send("/quit");
     expect(await terminal.exited()).toBe(0);
     expect(terminal.written("plain.log")).toContain("Answer:");
@@ -377,17 +337,19 @@ scenario(
       { kind: "error", status: 429, message: "slow down", headers: { "retry-after": "2" } },
       DONE,
     );
-    await using terminal = await openChat(home, provider, { cwd, rows: 40 });
+    await using terminal = await openChat(home, provider, { cwd, rows: 40, columns: 120 });
     await terminal.send("read them");
-    await terminal.until("trying again in");
-    const screen = await terminal.until("Done.");
+    await terminal.until("trying again in 2 s");
+    await terminal.until("trying again in 1 s");
+    const screen = await terminal.until((shown) => shown.includes("Done.") && shown.includes("tokens"));
+    expectScreen("folded", screen, home);
     expect(screen).toContain("more lines (Ctrl-O)");
     expect(screen).not.toContain("row 50");
     expect(screen).not.toContain("slow down");
     const [, path = ""] = /kept in (\S+\.png)/u.exec(await terminal.all()) ?? [];
     expect(readFileSync(path).toString("base64")).toBe(png);
     await terminal.press("C-o");
-    await terminal.until((shown) => shown.includes("row 50") && shown.includes("Everything, unfolded"));
+    expectScreen("unfolded", await terminal.until((shown) => shown.includes("row 50")), home);
     await terminal.press("C-o");
     await terminal.until((shown) => shown.includes("Done.") && !shown.includes("row 50"));
   },
@@ -418,7 +380,7 @@ scenario(
     // One burst of keys that begins before the question and goes on after it.
     for (let round = 0; round < 12; round += 1) await terminal.type("1y");
     await terminal.press("Enter");
-    await terminal.asked();
+    expectScreen("typed-ahead", await terminal.asked(), home);
     expect(existsSync(join(cwd, "a.txt"))).toBe(false);
     await terminal.press("3");
     await terminal.until((screen) => screen.includes("Done.") || screen.includes("1y1y"));

@@ -95,11 +95,17 @@ export class TmuxTerminal implements AsyncDisposable {
   }
 
   /** The screen once it shows a text, or what a test looks for. */
-  async until(wanted: string | ((screen: string) => boolean), waitMs: number = WAIT_MS): Promise<string> {
+  async until(wanted: string | RegExp | ((screen: string) => boolean), waitMs: number = WAIT_MS): Promise<string> {
     const endMs = performance.now() + waitMs;
     for (;;) {
       const screen = await this.screen();
-      if (typeof wanted === "string" ? screen.includes(wanted) : wanted(screen)) return screen;
+      const isShown =
+        typeof wanted === "string"
+          ? screen.includes(wanted)
+          : wanted instanceof RegExp
+            ? wanted.test(screen)
+            : wanted(screen);
+      if (isShown) return screen;
       if (performance.now() > endMs) throw new Error(`the screen does not show ${String(wanted)}:\n${screen}`);
       await delay(POLL_MS);
     }
@@ -122,6 +128,11 @@ export class TmuxTerminal implements AsyncDisposable {
   /** By tmux' names: Enter, Escape, C-c, Up, BTab. */
   async press(...keys: readonly string[]): Promise<void> {
     await this.#tmux(["send-keys", ...keys]);
+  }
+
+  /** As a keyboard sends them. */
+  async bytes(text: string): Promise<void> {
+    await this.#tmux(["send-keys", "-H", ...Array.from(Buffer.from(text), (byte) => byte.toString(16))]);
   }
 
   async send(text: string): Promise<void> {

@@ -44,6 +44,7 @@ export function isLexable(text: string): boolean {
 
 /** Whether the parser would take so long that the page stands still, as texts made for that do. Items of lists are parsed each by itself. */
 function isSlow(text: string): boolean {
+  if (text.length * text.length <= MAX_MARKS_SQUARED) return false;
   let cost = 0;
   for (const paragraph of text.split(/\n[ \t]*\n|\n(?= {0,3}[-+] \S)/u)) {
     const marks = paragraph.match(/[*_~[\]`<!|&\\]/gu)?.length ?? 0;

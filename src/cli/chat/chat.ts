@@ -70,9 +70,9 @@ async function watch({ session, interrupts, screen, palette }: Parts): Promise<n
 
 /** A person types in a session that others use too: the line is there all the time, and turns of all are shown above it. */
 async function attached(parts: Parts): Promise<number> {
-  const { interrupts, reader, screen, palette } = parts;
+  const { interrupts, reader, screen, palette, options } = parts;
   const hint = palette.dim("Type a prompt, or /help. /quit leaves; the session goes on.");
-  reader.interject(() => screen.line(hint)); // something may be asked already
+  if (!options.live) reader.interject(() => screen.line(hint)); // something may be asked already
   for (;;) {
     const line = await interrupts.during(
       () => onSharedInterrupt(parts),
@@ -180,9 +180,10 @@ interface Submitted {
 
 /** One text of the person: a command of the chat, a command for the shell, or a prompt that runs as a turn of the agent. */
 async function submit(line: string, parts: Parts): Promise<Submitted> {
-  const { screen, palette, record, shared, view, options } = parts;
+  const { screen, palette, record, shared, view, options, liveView } = parts;
   const refusal = refusalOf(line, record, shared !== undefined);
   if (refusal !== undefined) {
+    liveView?.prompted(line);
     screen.line(palette.yellow(`  ${refusal}`));
     return { exitCode: EXIT.usage, shallQuit: false };
   }
@@ -193,6 +194,7 @@ async function submit(line: string, parts: Parts): Promise<Submitted> {
   }
   if (command.command.name === "quit") return { exitCode: EXIT.done, shallQuit: true };
   try {
+    liveView?.prompted(line);
     const prompt = await command.command.run(command.words, portsOf(parts));
     return typeof prompt === "string" ? await runTurn(prompt, parts) : { exitCode: EXIT.done, shallQuit: false };
   } catch (error) {
@@ -204,6 +206,7 @@ async function submit(line: string, parts: Parts): Promise<Submitted> {
 /** A command that needs no turn to be over. Never rejects. */
 async function runNow({ command, words }: ChatCommand, parts: Parts): Promise<void> {
   try {
+    parts.liveView?.prompted(`/${command.name} ${words}`);
     await command.run(words, portsOf(parts));
   } catch (error) {
     parts.view.failed(toFailure(error));

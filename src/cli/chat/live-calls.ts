@@ -22,6 +22,8 @@ interface OpenCall {
   content: readonly ToolCallContent[];
   /** When it started to run: the time a person took to allow it is not the tool's. */
   startedMs: number;
+  /** Refused, it never did; some agents do not say. */
+  hasRun: boolean;
   /** It is older than this chat: how long it took is not known. */
   readonly isOld: boolean;
   readonly stop: () => void;
@@ -77,6 +79,7 @@ export class LiveCalls {
       status: call.status ?? "pending",
       content: call.content ?? [],
       startedMs: clock.now(),
+      hasRun: call.status === "in_progress",
       isOld,
       stop: () => {
         stopShow();
@@ -102,6 +105,7 @@ export class LiveCalls {
     if (update.status != null) {
       if (open.status === "pending" && update.status === "in_progress") open.startedMs = this.#options.clock.now();
       open.status = update.status;
+      open.hasRun ||= update.status === "in_progress";
     }
     this.#options.terminal.draw();
     this.#endIfOver(update.toolCallId, open);
@@ -121,7 +125,11 @@ export class LiveCalls {
     this.#close(id);
     const { red, green } = this.#options.terminal.palette;
     const hasFailed = open.status === "failed";
-    const head = this.#line(hasFailed ? red("✗") : green("✓"), open, this.#elapsed(open));
+    const head = this.#line(
+      hasFailed ? red("✗") : green("✓"),
+      open,
+      hasFailed && !open.hasRun ? "" : this.#elapsed(open),
+    );
     const parts = open.content.map((content) => this.#part(content, id, hasFailed));
     const full = parts.flatMap((part) => part.full);
     this.#commit([head, ...parts.flatMap((part) => part.shown)], full);

@@ -39,9 +39,10 @@ export class LiveView implements ChatView {
   readonly #options: LiveViewOptions;
   readonly #calls: LiveCalls;
   readonly #answer: MarkdownStream;
-  #answerText = "";
+  #isAnswering = false;
   #thought: { text: string; readonly beganMs: number; readonly stop: () => void } | undefined;
   #last: Block | undefined;
+  #stopSilence: () => void = () => {};
   #waiting: { readonly words: () => string; readonly stop: () => void } | undefined;
   #plan: PlanEntries = [];
   #isInTurn = false;
@@ -84,15 +85,16 @@ export class LiveView implements ChatView {
   joined(): void {
     this.#isReplay = false;
     this.#endAnswer();
-    this.#calls.endAll();
+    // What runs still gets its outcome.
     if (this.#options.shared?.isBusy) this.turnStarted();
+    else this.#calls.endAll();
   }
 
   /** Another session begins. */
   reset(): void {
     this.transcript.clear();
     this.#plan = [];
-    this.#last = undefined;
+    this.#last = "notice";
   }
 
   diffShown(toolCallId: string): void {
@@ -187,30 +189,37 @@ export class LiveView implements ChatView {
     this.#endWait();
     this.#endThought();
     if (content.type === "text") {
-      if (this.#answerText === "") this.#block("answer");
-      this.#answerText += content.text;
+      if (!this.#isAnswering) this.#block("answer");
+      this.#isAnswering = true;
       this.#answer.push(content.text);
     } else {
       this.#endAnswer();
       this.#block("answer");
       this.#commit(contentLines([{ type: "content", content }]));
     }
+    this.#awaitMore();
     this.#options.terminal.draw();
   }
 
+  /** An answer that stops for a while is not over: arguments of a call, for one, come unseen. */
+  #awaitMore(): void {
+    this.#stopSilence();
+    if (this.#isReplay || !this.#isInTurn) return;
+    this.#stopSilence = this.#options.clock.after(NOTEWORTHY_MS, () => {
+      if (this.#isInTurn && this.#isAnswering && !this.#waiting) this.#think();
+    });
+  }
+
   #drawAnswer(): readonly string[] {
-    const { terminal } = this.#options;
     const lines = this.#answer.take();
-    if (lines.length > 0) terminal.commit(lines);
+    if (lines.length > 0) this.#commit(lines);
     return this.#answer.live();
   }
 
   #endAnswer(): void {
-    if (this.#answerText === "") return;
-    const { terminal } = this.#options;
-    terminal.commit(this.#answer.end());
-    this.transcript.add(visible(this.#answerText).trimEnd().split("\n"));
-    this.#answerText = "";
+    if (!this.#isAnswering) return;
+    this.#commit(this.#answer.end());
+    this.#isAnswering = false;
   }
 
   /** Without content: the model has begun, and nothing of it is there yet. */
@@ -286,6 +295,7 @@ export class LiveView implements ChatView {
   }
 
   #endWait(): void {
+    this.#stopSilence();
     this.#waiting?.stop();
     this.#waiting = undefined;
   }

@@ -86,8 +86,12 @@ async function join(parts: Parts, wanted: NonNullable<Parts["options"]["join"]>)
     const words = `Session ${id} waits for an answer, and prompts wait with it: tenon attach in a terminal gives one.`;
     options.errorOutput.write(`${words}\n`);
   }
-  if (isReplayed)
-    reader.interject(() => screen.line(palette.dim(`Attached to ${visibleLine(title) || "a session"} (${id}).`)));
+  // In plain mode it is said with the line to type in.
+  const leaves = options.live && interactive ? " /quit leaves; it goes on." : "";
+  const words = `Attached to ${visibleLine(title) || "a session"} (${id}).${leaves}`;
+  if (!isReplayed) return;
+  if (options.live) screen.line("");
+  reader.interject(() => screen.line(palette.dim(words)));
 }
 
 /** The command that goes on with the session, for a person who leaves it; nothing where nothing was said in it. */

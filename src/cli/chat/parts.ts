@@ -146,7 +146,10 @@ function liveParts(
       get columns() {
         return live.columns;
       },
-      line: (styled) => live.print(styled),
+      line: (styled) => {
+        view.transcript.add([styled]);
+        live.print(styled);
+      },
       hold: () => {
         view.asking();
         return () => {};

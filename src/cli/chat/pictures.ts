@@ -3,9 +3,10 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { messageOf } from "../../base/errors.js";
+import { sixelOf } from "./sixel.js";
 
 /** How a terminal takes pictures. */
-export type PictureProtocol = "kitty" | "iterm" | "none";
+export type PictureProtocol = "kitty" | "iterm" | "sixel" | "none";
 
 /** The oldest go when there are more. */
 const MAX_FILES = 200;
@@ -26,11 +27,12 @@ const ENDINGS: Readonly<Record<string, string>> = {
 
 /** By what the terminal says of itself. Inside a multiplexer its sequences would not arrive. */
 export function pictureProtocol(env: Readonly<Record<string, string | undefined>>): PictureProtocol {
-  const { TERM = "", TERM_PROGRAM = "", TMUX, STY, KITTY_WINDOW_ID, GHOSTTY_RESOURCES_DIR } = env;
+  const { TERM = "", TERM_PROGRAM = "", TMUX, STY, KITTY_WINDOW_ID, GHOSTTY_RESOURCES_DIR, WT_SESSION } = env;
   if (TMUX || STY || TERM.startsWith("screen") || TERM.startsWith("tmux")) return "none";
   const isKitty = KITTY_WINDOW_ID || TERM === "xterm-kitty" || TERM === "xterm-ghostty" || GHOSTTY_RESOURCES_DIR;
   if (isKitty) return "kitty";
-  return ["iTerm.app", "WezTerm", "vscode", "mintty"].includes(TERM_PROGRAM) ? "iterm" : "none";
+  if (["iTerm.app", "WezTerm", "vscode", "mintty"].includes(TERM_PROGRAM)) return "iterm";
+  return /^(?:foot|mlterm|contour|yaft|xterm-sixel)/u.test(TERM) || WT_SESSION ? "sixel" : "none";
 }
 
 export class Pictures {
@@ -61,6 +63,7 @@ export class Pictures {
   draw(data: string, mimeType: string): string | undefined {
     if (!/^[A-Za-z0-9+/]+={0,2}$/u.test(data)) return undefined;
     if (this.#protocol === "kitty" && mimeType === "image/png") return kitty(data);
+    if (this.#protocol === "sixel" && mimeType === "image/png") return sixelOf(Buffer.from(data, "base64"));
     const isPicture = ["image/png", "image/jpeg", "image/gif"].includes(mimeType);
     if (this.#protocol !== "iterm" || !isPicture) return undefined;
     return `\u001b]1337;File=inline=1;height=${SHOWN_ROWS};preserveAspectRatio=1:${data}\u0007`;

@@ -54,6 +54,7 @@ export class PlainView implements ChatView {
       const { reader, record } = this.#options;
       record.hear(params.update);
       if (this.#isHeld(params.update)) return;
+      if (this.#isSilent(params.update)) return this.#update(params.update);
       reader.interject(() => {
         this.#update(params.update);
         reader.setPrompt(this.prompt);
@@ -184,6 +185,24 @@ export class PlainView implements ChatView {
     if (wholeLines(text, screen.columns) !== "") return false;
     this.#held = text;
     return true;
+  }
+
+  /** Whether it prints nothing: the line that somebody types in need not be written again. A shared session says its state there. */
+  #isSilent(update: SessionUpdate): boolean {
+    if (this.#options.shared || this.#voice !== undefined) return false;
+    switch (update.sessionUpdate) {
+      case "available_commands_update":
+      case "config_option_update":
+      case "current_mode_update":
+      case "session_info_update":
+      case "usage_update":
+        return true;
+      case "tool_call":
+      case "tool_call_update":
+        return update.status !== "completed" && update.status !== "failed";
+      default:
+        return false;
+    }
   }
 
   /** Thoughts and answers never share a line. */

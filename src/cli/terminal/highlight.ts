@@ -52,9 +52,35 @@ const LANGUAGES: ReadonlyMap<string, Language> = new Map(
 
 /** Longer lines are shown as they are: nobody reads them. */
 const MAX_LINE = 2_000;
-const WORD = /[\p{L}_$][\p{L}\p{N}_$]*/uy;
-const NUMBER = /(?:0x[0-9a-f_]+|\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?)/iuy;
-const OTHER = /[^\p{L}\p{N}_$"'`/#-]+/uy;
+/** No letter, digit or `$` before or behind it. */
+const [NOT_BEHIND, NOT_BEFORE] = ["(?<![\\w$\\u00aa-\\uffff])", "(?![\\w$\\u00aa-\\uffff])"];
+const NUMBER = "0[xX][\\da-fA-F_]+|\\d[\\d_]*(?:\\.\\d+)?(?:[eE][+-]?\\d+)?";
+/** An apostrophe is no text that began. */
+const TEXT = "\"(?:[^\"\\\\]|\\\\[^]?)*\"?|'(?:[^'\\\\]|\\\\[^])*'|'";
+const NEVER = "(?!)";
+
+const patterns = new Map<Language, RegExp>();
+
+/** What is coloured: a comment to the end of the line, what begins a longer one, what begins a long text, a text, a key word, a number. */
+function patternOf(language: Language): RegExp {
+  const known = patterns.get(language);
+  if (known) return known;
+  const { words: keyWords, lineComment, blockComment, longQuotes } = language;
+  const plain = (text: string) => text.replaceAll(/[*/]/gu, "\\$&");
+  // `#` within a word (`a#b`, `$#`) and `//` of an address begin no comment.
+  const comments = lineComment.map((mark) => `${mark === "//" ? "(?<!:)" : "(?<!\\S)"}${plain(mark)}[^]*`);
+  const groups = [
+    comments.join("|"),
+    plain(blockComment?.[0] ?? NEVER),
+    longQuotes.join("|") || NEVER,
+    TEXT,
+    `${NOT_BEHIND}(?:${[...keyWords].join("|")})${NOT_BEFORE}`,
+    `${NOT_BEHIND}(?:${NUMBER})`,
+  ];
+  const pattern = new RegExp(groups.map((group) => `(${group})`).join("|"), "g");
+  patterns.set(language, pattern);
+  return pattern;
+}
 
 /** Lines of one piece of code, in their order. */
 export class Highlighter {
@@ -85,46 +111,36 @@ export class Highlighter {
     if (this.#name === "diff" || this.#name === "patch") return this.#diffLine(text);
     const language = this.#language;
     if (!language || text.length > MAX_LINE) return text;
+    const pattern = patternOf(language);
     let shown = "";
     let at = 0;
     while (at < text.length) {
-      const [end, style] = this.#token(text, at, language);
-      const part = text.slice(at, end);
-      shown += style ? style(part) : part;
-      at = end;
+      if (this.#open) {
+        const { end, style } = this.#open;
+        const found = text.indexOf(end, at);
+        const to = found < 0 ? text.length : found + end.length;
+        if (found >= 0) this.#open = undefined;
+        shown += style(text.slice(at, to));
+        at = to;
+        continue;
+      }
+      pattern.lastIndex = at;
+      const match = pattern.exec(text);
+      if (!match) break;
+      shown += text.slice(at, match.index) + this.#styled(match, language);
+      at = match.index + match[0].length;
     }
-    return shown;
+    return shown + text.slice(at);
   }
 
-  /** Where the token at an index ends, always behind it, and how it is shown. */
-  #token(text: string, at: number, language: Language): readonly [number, ((text: string) => string) | undefined] {
+  /** What a match is shown as; what goes on behind it is open from now on. */
+  #styled([whole, comment, block, long, quoted, word]: RegExpExecArray, { blockComment }: Language): string {
     const { dim, green, yellow, magenta } = this.#palette;
-    if (this.#open) {
-      const { end, style } = this.#open;
-      const found = text.indexOf(end, at);
-      if (found < 0) return [text.length, style];
-      this.#open = undefined;
-      return [found + end.length, style];
-    }
-    if (language.lineComment.some((mark) => text.startsWith(mark, at) && isFree(text, at, mark)))
-      return [text.length, dim];
-    const [begin, end] = language.blockComment ?? [];
-    if (begin !== undefined && end !== undefined && text.startsWith(begin, at)) {
-      this.#open = { end, style: dim };
-      return [at + begin.length, dim];
-    }
-    const long = language.longQuotes.find((quote) => text.startsWith(quote, at));
-    if (long !== undefined) {
-      this.#open = { end: long, style: green };
-      return [at + long.length, green];
-    }
-    const first = text.charAt(at);
-    if (first === '"' || first === "'") return [endOfText(text, at, first), green];
-    const word = matchAt(WORD, text, at);
-    if (word !== undefined) return [at + word.length, language.words.has(word) ? magenta : undefined];
-    const number = matchAt(NUMBER, text, at);
-    if (number !== undefined) return [at + number.length, yellow];
-    return [at + (matchAt(OTHER, text, at)?.length ?? 1), undefined];
+    if (block !== undefined) this.#open = { end: blockComment?.[1] ?? "", style: dim };
+    if (long !== undefined) this.#open = { end: long, style: green };
+    if (comment !== undefined || block !== undefined) return dim(whole);
+    if (long !== undefined || quoted !== undefined) return green(whole);
+    return word === undefined ? yellow(whole) : magenta(whole);
   }
 
   #diffLine(text: string): string {
@@ -133,23 +149,4 @@ export class Highlighter {
     if (text.startsWith("-")) return red(text);
     return text.startsWith("@@") ? cyan(text) : text;
   }
-}
-
-/** `#` within a word (`a#b`, `$#`) and `//` of an address begin no comment. */
-function isFree(text: string, at: number, mark: string): boolean {
-  return at === 0 || (mark === "//" ? text.charAt(at - 1) !== ":" : /\s/u.test(text.charAt(at - 1)));
-}
-
-function endOfText(text: string, at: number, quote: string): number {
-  for (let index = at + 1; index < text.length; index += 1) {
-    if (text.charAt(index) === "\\") index += 1;
-    else if (text.charAt(index) === quote) return index + 1;
-  }
-  // An apostrophe is no text that began.
-  return quote === "'" ? at + 1 : text.length;
-}
-
-function matchAt(pattern: RegExp, text: string, at: number): string | undefined {
-  pattern.lastIndex = at;
-  return pattern.exec(text)?.[0];
 }

@@ -2,6 +2,7 @@
 import { Lexer, type Token, type Tokens } from "marked";
 import { isLexable } from "../../base/text/markdown-safety.js";
 import { Highlighter } from "./highlight.js";
+import { simpleInline } from "./simple-inline.js";
 import { type Span, type StyledLine, spansWidth, styled, wrapSpans } from "./spans.js";
 import type { LinkingPalette } from "./stream.js";
 import { visible } from "./text.js";
@@ -19,11 +20,29 @@ export function renderMarkdown(text: string, options: MarkdownOptions): string[]
 /** Quotes and lists inside each other, in one line or by their indent, deeper than anybody writes them. */
 const TOO_DEEP = /^(?:(?:[ \t]*(?:>|(?:[-+*]|\d{1,9}[.)])[ \t])){25}|[ \t]{96,}(?:[-+*]|\d{1,9}[.)])[ \t])/mu;
 
+/** Lines that begin with a letter are one paragraph whatever follows in them. */
+function isOneParagraph(text: string): boolean {
+  return /^[A-Za-z]/.test(text) && !/\n(?![A-Za-z]|$)/.test(text);
+}
+
+/** Reads what has hardly any markup in a single pass. */
+class QuickLexer extends Lexer {
+  override inlineTokens(text: string, tokens: Token[] = []): Token[] {
+    const simple = simpleInline(text);
+    if (!simple) return super.inlineTokens(text, tokens);
+    tokens.push(...simple);
+    return tokens;
+  }
+}
+
 /** What the parser would take too long for, or is nested too deep for it, is one text as it is written. */
 export function lexMarkdown(text: string): Token[] {
   if (isLexable(text) && !TOO_DEEP.test(text))
     try {
-      return new Lexer({ gfm: true }).lex(text);
+      const lexer = new QuickLexer({ gfm: true });
+      if (!isOneParagraph(text)) return lexer.lex(text);
+      const words = text.trimEnd();
+      return [{ type: "paragraph", raw: text, text: words, tokens: lexer.inlineTokens(words) }];
     } catch {
       // Nested in another way: the stack was not enough.
     }
@@ -116,7 +135,7 @@ export function renderItem(
   const { palette, columns } = options;
   const first = typeof list.start === "number" ? list.start : 1;
   const box = item.task ? (item.checked ? "☑ " : "☐ ") : "";
-  const mark = `${list.ordered ? `${first + index}.` : "•"} ${box}`;
+  const mark = list.ordered ? `${first + index}. ${box}` : box || "• ";
   const inner = { ...options, columns: Math.max(1, columns - mark.length) };
   const lines: string[] = [];
   for (const token of item.tokens) {

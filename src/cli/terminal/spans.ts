@@ -1,5 +1,5 @@
 // Styled text in pieces, broken between words so that it fits a width. Styles are put on after that, so that no line leaves one open.
-import { displayWidth, graphemesOf } from "./text.js";
+import { displayWidth, graphemesOf, isNarrow } from "./text.js";
 
 export interface Span {
   readonly text: string;
@@ -22,6 +22,8 @@ const PIECES = /\n|[^\S\n]+|\S+/gu;
 /** At least one line, each at most `columns` wide. Blanks at a break are dropped; words longer than a line are cut. */
 export function wrapSpans(spans: readonly Span[], columns: number): StyledLine[] {
   const width = Math.max(1, columns);
+  const plain = spans.length === 1 ? (spans[0]?.text ?? "") : spans.map(({ text }) => text).join("");
+  if (isNarrow(plain.includes("\n") ? plain.replaceAll("\n", " ") : plain)) return wrapNarrow(spans, plain, width);
   let line: Span[] = [];
   const lines: Span[][] = [line];
   let used = 0;
@@ -52,13 +54,55 @@ export function wrapSpans(spans: readonly Span[], columns: number): StyledLine[]
   return lines;
 }
 
+/** Where every character takes one cell, places in the text are columns. `plain` is the text of all spans. */
+function wrapNarrow(spans: readonly Span[], plain: string, width: number): StyledLine[] {
+  const lines: StyledLine[] = [];
+  let [first, firstBegin] = [0, 0]; // the span that the last line ended in
+  const take = (from: number, to: number) => {
+    const line: Span[] = [];
+    let [index, begin] = [first, firstBegin];
+    for (let span = spans[index]; span !== undefined && begin < to; span = spans[index]) {
+      const end = begin + span.text.length;
+      if (end > from) {
+        [first, firstBegin] = [index, begin];
+        const isWhole = begin >= from && end <= to;
+        line.push(isWhole ? span : { text: plain.slice(Math.max(begin, from), Math.min(end, to)), style: span.style });
+      }
+      begin = end;
+      index += 1;
+    }
+    lines.push(line);
+  };
+  for (let begin = 0, end = 0; begin <= plain.length; begin = end + 1) {
+    end = plain.indexOf("\n", begin);
+    if (end < 0) end = plain.length;
+    const last = endOfWord(plain, begin, end);
+    let at = begin;
+    do {
+      while (at < last && plain.charAt(at) === " ") at += 1;
+      const blank = last - at <= width ? last : plain.lastIndexOf(" ", at + width);
+      const to = blank <= at ? Math.min(last, at + width) : endOfWord(plain, at, blank);
+      take(at, to);
+      at = to;
+    } while (at < last);
+  }
+  return lines;
+}
+
+/** Of the last word before an index. */
+function endOfWord(plain: string, from: number, before: number): number {
+  let end = before;
+  while (end > from && plain.charAt(end - 1) === " ") end -= 1;
+  return end;
+}
+
 function unitsOf(spans: readonly Span[]): Unit[] {
   const units: Unit[] = [];
   let isOpen = false; // the last unit is a word that may go on
   const add = (kind: Unit["kind"], span: Span) => {
     const cells = kind === "break" ? 0 : displayWidth(span.text);
     const last = units.at(-1);
-    if (kind === "word" && isOpen && last) {
+    if (last && ((kind === "word" && isOpen) || (kind === "blank" && last.kind === "blank"))) {
       last.spans.push(span);
       last.cells += cells;
     } else units.push({ kind, spans: [span], cells });

@@ -41,22 +41,34 @@ const WIDE =
 const PICTURE = /^\p{Emoji_Presentation}$/u;
 /** A flag, a keycap, a picture in its colourful form, or several pictures joined to one. */
 const SEQUENCE = /^(?:\p{Regional_Indicator}{2}|[0-9#*]\ufe0f?\u20e3|\p{Extended_Pictographic}.*[\ufe0f\u200d].*)$/su;
-/** Each of its characters takes one cell. */
-const ASCII = /^[\x20-\x7e]*$/;
+/** Each of its characters takes one cell: Latin, Greek and Cyrillic letters, dashes, quotes, arrows, lines of boxes, marks. */
+const NARROW =
+  /^[\x20-\x7e\xa1-\xac\xae-\u02ff\u0391-\u03ff\u0400-\u0482\u048a-\u052f\u2010-\u2015\u2018-\u2027\u2030-\u203b\u2190-\u21ff\u2212\u2500-\u259f\u2713\u2717\u276f]*$/;
 
-const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+let segmenter: Intl.Segmenter | undefined;
+
+/** Made when it is needed: most text needs none, and the first one takes its time. */
+function segmentsOf(text: string): Intl.Segments {
+  segmenter ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
+  return segmenter.segment(text);
+}
 
 /** What a person takes for one character each: a letter with its accents, a family of pictures. */
 export function graphemesOf(text: string): string[] {
-  return ASCII.test(text) ? text.split("") : Array.from(segmenter.segment(text), ({ segment }) => segment);
+  return NARROW.test(text) ? text.split("") : Array.from(segmentsOf(text), ({ segment }) => segment);
 }
 
 /** Escape sequences are not cells: see `withoutStyles` for text that has some. */
 export function displayWidth(text: string): number {
-  if (ASCII.test(text)) return text.length;
+  if (isNarrow(text)) return text.length;
   let width = 0;
-  for (const { segment } of segmenter.segment(text)) width += cells(segment);
+  for (const { segment } of segmentsOf(text)) width += cells(segment);
   return width;
+}
+
+/** Whether each of its characters takes one cell, and can be cut off from the next one. */
+export function isNarrow(text: string): boolean {
+  return NARROW.test(text);
 }
 
 /** At most `columns` cells of the text; what was cut is marked by an ellipsis. */

@@ -50,6 +50,16 @@ describe("Editor", () => {
     expect([row, column]).toEqual([1, 6]);
   });
 
+  it("breaks lines between words, and words that are longer than a line where they end", () => {
+    const shown = (text: string) => typed(text).view("> ", 2, 11);
+    expect(shown("one two three").lines).toEqual(["> one two ", "  three"]);
+    expect(shown("12345678 9")).toEqual({ lines: ["> 12345678 ", "  9"], row: 1, column: 3 });
+    expect(shown("one 1234567890").lines).toEqual(["> one ", "  12345678", "  90"]);
+    // Nothing is behind the blank at the edge: the cursor stays in the window.
+    expect(shown("12345678 ")).toEqual({ lines: ["> 12345678 "], row: 0, column: 10 });
+    expect(shown("")).toEqual({ lines: ["> "], row: 0, column: 2 });
+  });
+
   it("makes hidden characters visible", () => {
     expect(typed("\u001b[200~a\u001b[2Jb\u202e\u001b[201~").view("> ", 2, 80).lines).toEqual(["> a␛[2Jb<U+202E>"]);
   });

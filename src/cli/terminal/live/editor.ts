@@ -155,37 +155,66 @@ export class Editor {
     return this.#cursor + step * word.length;
   }
 
-  /** Lines no wider than `columns`, the first one behind `prompt`, the others indented as far. */
+  /** Lines no wider than `columns`, broken between words, the first one behind `prompt`, the others indented as far. */
   view(prompt: string, promptWidth: number, columns: number): EditorView {
     const width = Math.max(2, columns - promptWidth - 1);
-    const indent = " ".repeat(promptWidth);
     const lines: string[] = [];
     let [row, column] = [0, promptWidth];
     let at = 0;
     for (const line of this.#text.split("\n")) {
-      let shown = "";
-      let used = 0;
-      const place = () => {
-        if (at === this.#cursor) [row, column] = [lines.length, promptWidth + used];
-      };
-      for (const character of graphemesOf(line)) {
-        const picture = character === "\t" ? "  " : visible(character);
-        const cells = displayWidth(picture);
-        if (used + cells > width) {
-          lines.push(shown);
-          [shown, used] = ["", 0];
+      const cells = graphemesOf(line).map((character) => cellOf(character));
+      let begin = 0;
+      do {
+        const end = endOfRow(cells, begin, width);
+        const isLast = end === cells.length;
+        let used = 0;
+        for (const { length, columns: wide } of cells.slice(begin, end)) {
+          if (at === this.#cursor) [row, column] = [lines.length, promptWidth + used];
+          used += wide;
+          at += length;
         }
-        place();
-        shown += picture;
-        used += cells;
-        at += character.length;
-      }
-      place();
-      lines.push(shown);
+        // Behind a blank at the edge there is no column left.
+        if (isLast && at === this.#cursor) [row, column] = [lines.length, Math.min(promptWidth + used, columns - 1)];
+        lines.push(
+          cells
+            .slice(begin, end)
+            .map(({ picture }) => picture)
+            .join(""),
+        );
+        begin = end;
+      } while (begin < cells.length);
       at += 1;
     }
+    const indent = " ".repeat(promptWidth);
     return { lines: lines.map((line, index) => (index === 0 ? prompt : indent) + line), row, column };
   }
+}
+
+/** One character as it is shown. */
+interface Cell {
+  readonly picture: string;
+  readonly columns: number;
+  /** In the text. */
+  readonly length: number;
+}
+
+function cellOf(character: string): Cell {
+  const picture = character === "\t" ? "  " : visible(character);
+  return { picture, columns: displayWidth(picture), length: character.length };
+}
+
+/** Where a row ends that begins at an index: behind the last blank that fits, else at the edge. A blank may stand on the edge. */
+function endOfRow(cells: readonly Cell[], begin: number, width: number): number {
+  let used = 0;
+  let blank = 0;
+  for (let index = begin; index < cells.length; index += 1) {
+    const { picture = "", columns = 0 } = cells[index] ?? {};
+    const isBlank = picture === " ";
+    used += columns;
+    if (used > width && !(isBlank && used === width + 1)) return blank > begin ? blank : Math.max(index, begin + 1);
+    if (isBlank) blank = index + 1;
+  }
+  return cells.length;
 }
 
 function lastLineOf(text: string): string {
