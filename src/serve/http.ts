@@ -62,7 +62,8 @@ export class HttpServing {
   readonly #guard: Guard;
   readonly #modern: ModernRequests;
   readonly #sessions = new Map<string, HttpSession>();
-  readonly #closing = new Set<Promise<void>>();
+  /** Sessions whose servers still end, with the token they were of. */
+  readonly #closing = new Map<Promise<void>, string>();
   /** Requests of the modern era that are under way. */
   readonly #requests = new Map<AbortController, string>();
   #place: ListeningPlace | undefined;
@@ -101,7 +102,7 @@ export class HttpServing {
     for (const request of this.#requests.keys()) request.abort();
     for (const session of this.#sessions.values()) this.#end(session);
     await this.#modern.close();
-    await Promise.all(this.#closing);
+    await Promise.all(this.#closing.keys());
     await this.#place?.[Symbol.asyncDispose]();
   }
 
@@ -218,11 +219,14 @@ export class HttpServing {
         if (!isAnswer) return events?.send(message);
         answers.delete(about);
         events?.answer(message, false);
-        if (!peer.isOpen) this.#end(session); // it could not begin
+        if (peer.isOpen)
+          this.#rest(session); // its client may have left before
+        else this.#end(session); // it could not begin
       },
       onUnanswered: (about) => {
         answers.get(about)?.finish();
         answers.delete(about);
+        this.#rest(session);
       },
       open: (capabilities, name) => {
         this.#takePlace(owner, session);
@@ -234,14 +238,15 @@ export class HttpServing {
     return session;
   }
 
-  /** Throws where there are too many clients: those that are open, and those that asked before `asking`. */
+  /** Throws where there are too many clients: those that are open or whose servers still end, and those that asked before `asking`. */
   #takePlace(owner: string, asking?: HttpSession): void {
     const { inAll, perToken } = SERVE_LIMITS.clients;
     const all = [...this.#sessions.values()];
     const before = asking ? all.indexOf(asking) : all.length;
     const open = all.filter((session, index) => session !== asking && (index < before || session.peer.isOpen));
-    const own = open.filter((session) => session.owner === owner).length + this.#modern.countOf(owner);
-    if (own < perToken && open.length + this.#modern.clientCount < inAll) return;
+    const owners = [...open.map((session) => session.owner), ...this.#closing.values(), ...this.#modern.owners];
+    const own = owners.filter((one) => one === owner).length;
+    if (own < perToken && owners.length < inAll) return;
     const words = `there are ${own < perToken ? inAll : perToken} clients already, which is the most there may be`;
     throw new TenonError("access.limited", words);
   }
@@ -281,7 +286,7 @@ export class HttpServing {
     if (!this.#sessions.delete(session.id)) return;
     session.idle?.clear();
     const closing = session.peer.close().finally(() => this.#closing.delete(closing));
-    this.#closing.add(closing);
+    if (session.peer.isOpen) this.#closing.set(closing, session.owner);
     handled(closing, this.#options.world.log, "end of a client");
     session.stream?.finish();
     for (const events of session.answers.values()) events.finish();
