@@ -4,6 +4,7 @@ import { handled } from "../base/async/scope.js";
 import { TenonError } from "../base/errors.js";
 import { isJsonObject, type JsonObject, parseJson } from "../base/json/json.js";
 import type { Timer, World } from "../base/ports/world.js";
+import { SERVING, SERVING_HEADER } from "../base/serving.js";
 import {
   addressOf,
   answer as answerText,
@@ -131,6 +132,13 @@ export class HttpServing {
     response.writeHead(204).end();
   }
 
+  /** An entry with its own address among its servers: each client would be the next one's client. */
+  #isAskedByItself({ headers }: IncomingMessage): boolean {
+    const own = this.#options.world.env[SERVING]?.split(",").at(-1);
+    const above = String(headers[SERVING_HEADER] ?? "").split(",");
+    return own !== undefined && above.includes(own);
+  }
+
   async #post(request: IncomingMessage, response: ServerResponse, owner: string): Promise<void> {
     const { bodyMaxBytes } = SERVE_LIMITS;
     const isAnnounced = Number(request.headers["content-length"] ?? 0) > bodyMaxBytes;
@@ -146,6 +154,11 @@ export class HttpServing {
     if (!isJsonObject(message) || message["jsonrpc"] !== "2.0") {
       const words = "Invalid request: a message is one JSON-RPC 2.0 object; batches are not supported";
       return sendError(response, 400, { id: null, code: -32_600, message: words });
+    }
+    if (this.#isAskedByItself(request)) {
+      this.#options.world.log.warn("serve.itself", { hint: "Its own address is among its servers." });
+      const words = "this is asked by a `tenon mcp serve` of the same servers: take its own address out of them";
+      return sendError(response, 400, { id: idOf(message), code: -32_000, message: words });
     }
     const version = request.headers["mcp-protocol-version"];
     const takesEvents = request.headers.accept === undefined || /event-stream|\*\/\*/u.test(request.headers.accept);

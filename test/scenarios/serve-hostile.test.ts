@@ -8,10 +8,17 @@ import { type Behaviour, echoTool } from "../../src/testing/index.js";
 import { ConfigBench } from "./config-bench.js";
 import { agentNode, TENON } from "./peers.js";
 import { scenario } from "./scenario.js";
-import { RawServe, serveOverHttp } from "./serve-bench.js";
+import { RawServe, servedClient, serveOverHttp } from "./serve-bench.js";
 import { entry } from "./tools/tool-session.js";
 
 const ALLOW = { rules: [{ effect: "allow" }] };
+
+const INITIALIZE = JSON.stringify({
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
+  params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "raw", version: "1" } },
+});
 
 async function open(servers: object, more: object = {}): Promise<ConfigBench> {
   const bench = await ConfigBench.open();
@@ -73,6 +80,21 @@ scenario(["V317"], "an entry that starts the command itself fails with words, an
     error: expect.stringContaining("started by a `tenon mcp serve` of the same servers, as one of them"),
   });
 });
+
+scenario(
+  ["V317"],
+  "an entry with the address of the command itself is refused, and the others are served",
+  async () => {
+    await using bench = await open({});
+    await using http = await serveOverHttp(bench);
+    const itself = { type: "http", url: http.url, headers: { Authorization: `Bearer ${http.token}` } };
+    bench.put("home/config.json", { mcpServers: { itself, work: entry({ tools: [echoTool()] }) }, permissions: ALLOW });
+    await using client = await servedClient(bench, { http });
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["work__echo"]);
+    const call = { name: "itself__work__echo", arguments: { text: "round and round" } };
+    await expect(client.callTool(call)).rejects.toMatchObject({ code: -32_602 });
+  },
+);
 
 /** Lists one resource and a template, and puts down who follows what. */
 const NOTES = `
@@ -147,10 +169,8 @@ scenario(["V318"], "a client that comes and goes starts no more servers than one
   const stubborn: Behaviour = { tools: [echoTool()], ignoresEof: true, ignoresSigterm: true };
   await using bench = await open({ work: entry(stubborn) });
   await using http = await serveOverHttp(bench);
-  const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "raw", version: "1" } };
-  const initialize = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params });
   const list = JSON.stringify({ jsonrpc: "2.0", id: 2, method: "tools/list" });
-  const begin = () => send(http, "POST", "", initialize);
+  const begin = () => send(http, "POST", "", INITIALIZE);
   const begun = await Promise.all(Array.from({ length: SERVE_LIMITS.clients.perToken }, begin));
   await Promise.all(begun.map(({ session }) => send(http, "POST", session, list)));
   await Promise.all(begun.map(({ session }) => send(http, "DELETE", session)));
