@@ -1,6 +1,7 @@
 // `npm run peers`: installs the programs of others that the scenarios drive.
 // `npm run peers -- servers`: connects the npm servers of scripts/servers in one session, and writes docs/compatibility.md.
-// `npm run peers -- opencode`: runs `tenon acp-check` on opencode, bare and behind `tenon wrap`, and writes docs/how-to/wrap.md.
+// `npm run peers -- opencode`: runs `tenon acp-check` on opencode, bare and behind `tenon wrap`, and writes docs/how-to/wrap.md;
+// and opencode as a client of `tenon mcp serve`, which alone `npm run peers -- serve` does.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,6 +11,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../src/base/json/
 import { type AcpClient, startAgent } from "../src/testing/index.js";
 import { ensurePeers, ensurePinned } from "./lib/peers.js";
 import { ROOT, run } from "./lib/run.js";
+import { runServedOpencode } from "./served-opencode.js";
 
 const SERVERS = join(ROOT, ".cache/servers");
 const PAGE = join(ROOT, "docs/compatibility.md");
@@ -180,12 +182,25 @@ async function runOpencode(): Promise<boolean> {
   return wrapped.every(({ status }) => status !== "fail");
 }
 
+/** Returns whether opencode used a tool of `tenon mcp serve` each way. */
+async function runServe(): Promise<boolean> {
+  const { modules, version } = await installNewest("opencode-ai");
+  const runs = await runServedOpencode(opencodeBinary(modules));
+  for (const { way, problem } of runs) {
+    console.log(`opencode ${version} with tenon mcp serve over ${way}: ${problem ?? "its tool was called"}`);
+  }
+  return runs.every(({ problem }) => problem === undefined);
+}
+
 switch (process.argv[2]) {
   case "servers":
     process.exitCode = (await runServers()) ? 0 : 1;
     break;
   case "opencode":
-    process.exitCode = (await runOpencode()) ? 0 : 1;
+    process.exitCode = [await runServe(), await runOpencode()].includes(false) ? 1 : 0;
+    break;
+  case "serve":
+    process.exitCode = (await runServe()) ? 0 : 1;
     break;
   default:
     console.log(`peers: ${await ensurePeers()}`);

@@ -3,6 +3,8 @@
 export const CLI_LIMITS = {
   /** Where `tenon mcp serve --http` listens: a port that no well-known program has. */
   servePort: "4712",
+  /** One `tenon mcp serve` below another, for servers of their own each; more is a circle through several directories. */
+  servingDepth: 4,
   /** The last words of a gateway that could not be started, in the notice about it. */
   gatewayLogChars: 600,
   /** Of the log of local gateways: above this a new file is begun, by the next one and by one that runs; the old one stays beside it. */

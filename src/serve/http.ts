@@ -4,6 +4,7 @@ import { handled } from "../base/async/scope.js";
 import { TenonError } from "../base/errors.js";
 import { isJsonObject, type JsonObject, parseJson } from "../base/json/json.js";
 import type { Timer, World } from "../base/ports/world.js";
+import { SERVING, SERVING_HEADER } from "../base/serving.js";
 import {
   addressOf,
   answer as answerText,
@@ -62,7 +63,8 @@ export class HttpServing {
   readonly #guard: Guard;
   readonly #modern: ModernRequests;
   readonly #sessions = new Map<string, HttpSession>();
-  readonly #closing = new Set<Promise<void>>();
+  /** Sessions whose servers still end, with the token they were of. */
+  readonly #closing = new Map<Promise<void>, string>();
   /** Requests of the modern era that are under way. */
   readonly #requests = new Map<AbortController, string>();
   #place: ListeningPlace | undefined;
@@ -101,7 +103,7 @@ export class HttpServing {
     for (const request of this.#requests.keys()) request.abort();
     for (const session of this.#sessions.values()) this.#end(session);
     await this.#modern.close();
-    await Promise.all(this.#closing);
+    await Promise.all(this.#closing.keys());
     await this.#place?.[Symbol.asyncDispose]();
   }
 
@@ -130,6 +132,13 @@ export class HttpServing {
     response.writeHead(204).end();
   }
 
+  /** An entry with its own address among its servers: each client would be the next one's client. */
+  #isAskedByItself({ headers }: IncomingMessage): boolean {
+    const own = this.#options.world.env[SERVING]?.split(",").at(-1);
+    const above = String(headers[SERVING_HEADER] ?? "").split(",");
+    return own !== undefined && above.includes(own);
+  }
+
   async #post(request: IncomingMessage, response: ServerResponse, owner: string): Promise<void> {
     const { bodyMaxBytes } = SERVE_LIMITS;
     const isAnnounced = Number(request.headers["content-length"] ?? 0) > bodyMaxBytes;
@@ -145,6 +154,11 @@ export class HttpServing {
     if (!isJsonObject(message) || message["jsonrpc"] !== "2.0") {
       const words = "Invalid request: a message is one JSON-RPC 2.0 object; batches are not supported";
       return sendError(response, 400, { id: null, code: -32_600, message: words });
+    }
+    if (this.#isAskedByItself(request)) {
+      this.#options.world.log.warn("serve.itself", { hint: "Its own address is among its servers." });
+      const words = "this is asked by a `tenon mcp serve` of the same servers: take its own address out of them";
+      return sendError(response, 400, { id: idOf(message), code: -32_000, message: words });
     }
     const version = request.headers["mcp-protocol-version"];
     const takesEvents = request.headers.accept === undefined || /event-stream|\*\/\*/u.test(request.headers.accept);
@@ -218,11 +232,14 @@ export class HttpServing {
         if (!isAnswer) return events?.send(message);
         answers.delete(about);
         events?.answer(message, false);
-        if (!peer.isOpen) this.#end(session); // it could not begin
+        if (peer.isOpen)
+          this.#rest(session); // its client may have left before
+        else this.#end(session); // it could not begin
       },
       onUnanswered: (about) => {
         answers.get(about)?.finish();
         answers.delete(about);
+        this.#rest(session);
       },
       open: (capabilities, name) => {
         this.#takePlace(owner, session);
@@ -234,14 +251,15 @@ export class HttpServing {
     return session;
   }
 
-  /** Throws where there are too many clients: those that are open, and those that asked before `asking`. */
+  /** Throws where there are too many clients: those that are open or whose servers still end, and those that asked before `asking`. */
   #takePlace(owner: string, asking?: HttpSession): void {
     const { inAll, perToken } = SERVE_LIMITS.clients;
     const all = [...this.#sessions.values()];
     const before = asking ? all.indexOf(asking) : all.length;
     const open = all.filter((session, index) => session !== asking && (index < before || session.peer.isOpen));
-    const own = open.filter((session) => session.owner === owner).length + this.#modern.countOf(owner);
-    if (own < perToken && open.length + this.#modern.clientCount < inAll) return;
+    const owners = [...open.map((session) => session.owner), ...this.#closing.values(), ...this.#modern.owners];
+    const own = owners.filter((one) => one === owner).length;
+    if (own < perToken && owners.length < inAll) return;
     const words = `there are ${own < perToken ? inAll : perToken} clients already, which is the most there may be`;
     throw new TenonError("access.limited", words);
   }
@@ -281,7 +299,7 @@ export class HttpServing {
     if (!this.#sessions.delete(session.id)) return;
     session.idle?.clear();
     const closing = session.peer.close().finally(() => this.#closing.delete(closing));
-    this.#closing.add(closing);
+    if (session.peer.isOpen) this.#closing.set(closing, session.owner);
     handled(closing, this.#options.world.log, "end of a client");
     session.stream?.finish();
     for (const events of session.answers.values()) events.finish();

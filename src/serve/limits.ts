@@ -11,6 +11,8 @@ export const SERVE_LIMITS = {
   idleMs: 1_800_000,
   /** How long a person may take to answer; the same as for calls that are held. */
   askMs: 600_000,
+  /** What a client names and nobody has may be of a server that still starts: this long is waited for it. */
+  startMs: 10_000,
   /** Streams of change notices of one client. */
   listeners: 32,
   /** Resources that one client follows. */

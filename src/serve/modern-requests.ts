@@ -47,6 +47,8 @@ interface KeptClient {
   readonly client: ServedClient;
   underWay: number;
   listeners: number;
+  /** Resources that its streams follow, each with how many of them do. */
+  readonly followed: Map<string, number>;
   idle: Timer | undefined;
 }
 
@@ -60,19 +62,17 @@ export class ModernRequests {
   readonly #options: ModernOptions;
   readonly #clients = new Map<string, KeptClient>();
   readonly #held: HeldCalls;
-  readonly #closing = new Set<Promise<void>>();
+  /** Clients whose servers still end, with whose they were. */
+  readonly #closing = new Map<Promise<void>, string>();
 
   constructor(options: ModernOptions) {
     this.#options = options;
     this.#held = new HeldCalls(options.world, { asksAgain: true });
   }
 
-  get clientCount(): number {
-    return this.#clients.size;
-  }
-
-  countOf(owner: string): number {
-    return [...this.#clients.values()].filter((one) => one.owner === owner).length;
+  /** Whose the clients are, one entry for each: also of those whose servers still end. */
+  get owners(): readonly string[] {
+    return [...[...this.#clients.values()].map(({ owner }) => owner), ...this.#closing.values()];
   }
 
   /** The JSON-RPC answer. Never rejects. */
@@ -96,7 +96,7 @@ export class ModernRequests {
   async close(): Promise<void> {
     this.#held.releaseAll("Tenon is ending");
     for (const [key, kept] of this.#clients) this.#end(key, kept);
-    await Promise.all(this.#closing);
+    await Promise.all(this.#closing.keys());
   }
 
   #envelopeProblem(params: JsonObject): ProvidedAnswer | undefined {
@@ -175,7 +175,7 @@ export class ModernRequests {
     }
     const wanted = isJsonObject(params["notifications"]) ? params["notifications"] : {};
     const lists = Object.keys(CHANGES).filter((name) => wanted[name] === true);
-    const uris = textsOf(wanted["resourceSubscriptions"]).slice(0, SERVE_LIMITS.followedResources);
+    const uris = [...new Set(textsOf(wanted["resourceSubscriptions"]))].slice(0, SERVE_LIMITS.followedResources);
     const methods = new Set(lists.map((name) => CHANGES[name]));
     const _meta = { [META.subscriptionId]: id };
     const notifications = {
@@ -188,12 +188,20 @@ export class ModernRequests {
       if (methods.has(method) || isFollowed) notify(method, { ...about, _meta });
     });
     kept.listeners += 1;
-    const subscribe = (uri: string) =>
-      kept.client.request({ method: "resources/subscribe", params: { uri }, signal, ask: unasked, notify });
-    await Promise.all(uris.map(subscribe));
+    for (const uri of uris) kept.followed.set(uri, (kept.followed.get(uri) ?? 0) + 1);
+    const about = (uri: string) => ({ params: { uri }, signal, ask: unasked, notify });
+    await Promise.all(uris.map((uri) => kept.client.request({ method: "resources/subscribe", ...about(uri) })));
     await orAborted(new Promise<never>(() => {}), signal).catch(() => undefined);
     kept.listeners -= 1;
     stop();
+    for (const uri of uris) {
+      const others = (kept.followed.get(uri) ?? 0) - 1;
+      if (others > 0) kept.followed.set(uri, others);
+      else {
+        kept.followed.delete(uri);
+        await kept.client.request({ method: "resources/unsubscribe", ...about(uri) });
+      }
+    }
     return { kind: "result", result: { _meta } };
   }
 
@@ -213,7 +221,7 @@ export class ModernRequests {
         capabilities,
         typeof name === "string" ? name.slice(0, 100) : "a client",
       );
-      const kept: KeptClient = { owner, client, underWay: 0, listeners: 0, idle: undefined };
+      const kept: KeptClient = { owner, client, underWay: 0, listeners: 0, followed: new Map(), idle: undefined };
       this.#clients.set(key, kept);
       return kept;
     } catch (error) {
@@ -233,7 +241,7 @@ export class ModernRequests {
     this.#clients.delete(key);
     kept.idle?.clear();
     const closing = kept.client.close().finally(() => this.#closing.delete(closing));
-    this.#closing.add(closing);
+    this.#closing.set(closing, kept.owner);
     handled(closing, this.#options.world.log, "end of a client");
   }
 }

@@ -93,6 +93,7 @@ export class ServedClient {
       isModern,
       hasOwnNames: settings.hasOwnNames,
       connections: () => this.#direct.connections,
+      started: (signal) => this.#started(signal),
       onNotice: (method, params) => this.#notice(method, params),
     });
     this.#stops = [stop, this.#direct.onChange(() => this.#changed())];
@@ -244,7 +245,20 @@ export class ServedClient {
     const found = known();
     if (found !== undefined) return found;
     await this.#ready(signal, () => this.#refresh());
+    const ready = known();
+    if (ready !== undefined) return ready;
+    const inCatalog = name.startsWith("mcp__") ? name : `mcp__${name}`;
+    if (!(await this.#started(signal, this.#options.settings.hasOwnNames ? undefined : inCatalog))) return undefined;
+    await this.#refresh();
     return known();
+  }
+
+  /** Of a server that is slow, or starts again for a client that was away, the client may know tools from before. */
+  async #started(signal: AbortSignal, name?: string): Promise<boolean> {
+    using deadline = this.#options.world.deadline(SERVE_LIMITS.startMs, signal);
+    const isThere = await this.#direct.started(deadline.signal, name);
+    signal.throwIfAborted();
+    return isThere;
   }
 
   #ports(): SessionPorts {

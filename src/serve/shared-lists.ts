@@ -35,6 +35,8 @@ export interface SharedListsOptions {
   readonly world: World;
   /** Those of the client, in the order of the configuration. */
   connections(): readonly ServerConnection[];
+  /** Waits for servers that start. False: none does. */
+  started(signal: AbortSignal): Promise<boolean>;
   /** Prompts have their servers' own names as far as these differ. */
   readonly hasOwnNames: boolean;
   readonly isModern: boolean;
@@ -132,7 +134,7 @@ export class SharedLists {
     if (typeof name !== "string" || !isJsonObject(given)) {
       return refusal(INVALID_PARAMS, "prompts/get needs a name, and arguments that are an object");
     }
-    const found = (await this.#named(signal)).get(name);
+    const found = await this.#promptOf(name, signal);
     const link = found?.connection.link;
     if (!found || !link) return refusal(INVALID_PARAMS, `Unknown prompt: ${name.slice(0, 200)}`);
     const texts = Object.entries(given).flatMap(([key, value]) => (typeof value === "string" ? [[key, value]] : []));
@@ -154,7 +156,7 @@ export class SharedLists {
     const about = { argument: { name: of, value }, given: Object.fromEntries(texts) };
     const none = { completion: { values: [], hasMore: false } };
     if (type === "ref/prompt" && typeof name === "string") {
-      const found = (await this.#named(signal)).get(name);
+      const found = await this.#promptOf(name, signal);
       const link = found?.connection.link;
       if (!found || !link) return refusal(INVALID_PARAMS, `Unknown prompt: ${name.slice(0, 200)}`);
       if (!link.capabilities["completions"]) return { kind: "result", result: none };
@@ -176,12 +178,12 @@ export class SharedLists {
 
   /** Until the signal aborts, or `unsubscribe` is called. */
   async subscribe(uri: string, signal: AbortSignal): Promise<ProvidedAnswer> {
+    const owner = this.#subscriptions.has(uri) ? undefined : await this.#ownerOf(uri, signal);
     if (this.#subscriptions.has(uri)) return DONE;
     if (this.#subscriptions.size >= SERVE_LIMITS.followedResources) {
       const words = `${SERVE_LIMITS.followedResources} resources are followed, which is the most there may be`;
       return refusal(INTERNAL_ERROR, words);
     }
-    const owner = await this.#ownerOf(uri, signal);
     const subscriptions = owner && this.#followed.get(owner);
     if (!subscriptions) return this.#notFound(uri);
     const stop = new AbortController();
@@ -204,9 +206,12 @@ export class SharedLists {
   }
 
   #tell(method: string, params: JsonObject): void {
-    if (method.endsWith("/list_changed"))
-      for (const list of [this.#resources, this.#templates, this.#prompts]) list.drop();
+    if (method.endsWith("/list_changed")) this.#dropLists();
     if (!this.#closed.signal.aborted) this.#options.onNotice(method, params);
+  }
+
+  #dropLists(): void {
+    for (const list of [this.#resources, this.#templates, this.#prompts]) list.drop();
   }
 
   /** Of every server that is ready; one that gives no list costs the others nothing. */
@@ -240,8 +245,25 @@ export class SharedLists {
     return named;
   }
 
-  /** The first server that lists it, else the one with the template that fits it best by its beginning. */
+  async #promptOf(name: string, signal: AbortSignal): Promise<Owned<McpPrompt> | undefined> {
+    return await this.#found(async () => (await this.#named(signal)).get(name), signal);
+  }
+
   async #ownerOf(uri: string, signal: AbortSignal): Promise<ServerConnection | undefined> {
+    return await this.#found(() => this.#listedOwner(uri, signal), signal);
+  }
+
+  /** What nobody has may be of a server that still starts. */
+  async #found<T>(find: () => Promise<T | undefined>, signal: AbortSignal): Promise<T | undefined> {
+    const found = await find();
+    if (found !== undefined || !(await this.#options.started(signal))) return found;
+    this.follow();
+    this.#dropLists();
+    return await find();
+  }
+
+  /** The first server that lists it, else the one with the template that fits it best by its beginning. */
+  async #listedOwner(uri: string, signal: AbortSignal): Promise<ServerConnection | undefined> {
     const listed = await this.#resources.recent(signal);
     const exact = listed.find(({ item }) => item.uri === uri);
     if (exact) return exact.connection;

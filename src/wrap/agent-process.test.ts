@@ -94,3 +94,13 @@ test("one that is ended is no crash", async () => {
   await settle();
   expect(ends).toEqual([]);
 });
+
+test("one that closes its output and runs on is ended, and what it was asked is answered", async () => {
+  const { world, process, child, ends } = start();
+  const answer = asking(process, 1);
+  child.stdout.end();
+  await world.clock.advance(LIMITS.killWaitMs + LIMITS.closeGrace.stdinMs + LIMITS.closeGrace.terminateMs);
+  expect((await answer).error?.message).toBe("The wrapped agent was ended by SIGTERM");
+  await settle();
+  expect(ends).toEqual([["was ended by SIGTERM", 1]]);
+});

@@ -39,6 +39,7 @@ export class AgentProcess {
     child.stderr.on("error", () => {});
     child.stderr.on("data", (chunk: Buffer) => options.onStderr(chunk));
     child.stdout.on("data", (chunk: Buffer) => this.#read(this.#lines.push(chunk)));
+    child.stdout.once("end", () => options.world.after(LIMITS.killWaitMs, () => this.#silenced()));
     handled(this.#watch(child), options.world.log, "end of a wrapped agent");
   }
 
@@ -115,6 +116,17 @@ export class AgentProcess {
     if (isExpected) return;
     this.#options.onEnded(why, exit.kind === "exited" ? (exit.code ?? 1) : 1);
     await endTree(child, this.#options.world, LIMITS.closeGrace);
+  }
+
+  /** It lives, and can never answer again. */
+  #silenced(): void {
+    if (this.#state !== "running") return;
+    this.#options.world.log.warn("wrap.agent_silent", { text: "it closed its output and runs on: it is ended" });
+    handled(
+      endTree(this.#child, this.#options.world, LIMITS.closeGrace),
+      this.#options.world.log,
+      "end a silent agent",
+    );
   }
 
   #read(lines: readonly Line[]): void {

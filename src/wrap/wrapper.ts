@@ -53,6 +53,7 @@ const UPDATE = "session/update";
 const STATUS = "_tenon/mcp/status";
 const AUTH_REQUIRED = -32_000;
 const METHOD_NOT_FOUND = -32_601;
+const SAME_ID = "The wrapped agent gave two of its processes a session of the same id";
 const INVALID = { code: ERRORS.invalidRequest, message: "Invalid request: no JSON-RPC message" };
 
 export class Wrapper {
@@ -230,9 +231,12 @@ export class Wrapper {
     this.#openIn({ ...request, raw }, named, (outcome, agent) => {
       sessionId = sessionIdOf(outcome.result) ?? named;
       if (named !== undefined) this.#named.delete(named);
-      if (outcome.error || sessionId === undefined || !agent.process.isRunning) {
+      const isTaken = this.#isOfAnother(agent, sessionId);
+      if (outcome.error || sessionId === undefined || !agent.process.isRunning || isTaken) {
         this.#scope.run("end servers", () => servers.close(LIMITS.closeGrace));
-        return this.#reply(id, outcome);
+        if (!isTaken) return this.#reply(id, outcome);
+        this.#agents.retire(agent);
+        return this.#reply(id, failure(ERRORS.internal, SAME_ID, "session.busy", "Start it with --one-process."));
       }
       this.#adopt(sessionId, { agent, servers, held: new Map() });
       this.#reply(id, { result: openedAnswer(outcome.result, servers.statuses) });
@@ -388,11 +392,26 @@ export class Wrapper {
 
   #fromAgent(agent: RunningAgent, message: JsonObject): void {
     const sessionId = sessionIdOf(message["params"]);
+    if (this.#isOfAnother(agent, sessionId)) return this.#refuseForeign(agent, message);
     const isKnown = sessionId === undefined || this.#sessions.has(sessionId) || this.#named.has(sessionId);
     const isEarly = agent.opening > 0 && !isKnown && message["method"] === UPDATE;
     if (isEarly && agent.early.length < WRAP_LIMITS.earlyUpdates) {
       agent.early.push(message);
     } else this.#agents.tell(agent, message);
+  }
+
+  #isOfAnother(agent: RunningAgent, sessionId: string | undefined): boolean {
+    const session = this.#sessions.get(sessionId ?? "");
+    return session !== undefined && session.agent !== agent;
+  }
+
+  /** One process says and asks nothing in the name of a session that another one has. */
+  #refuseForeign({ process }: RunningAgent, { id, method }: JsonObject): void {
+    const about = typeof method === "string" ? method.slice(0, WRAP_LIMITS.noise.chars) : "";
+    this.#options.world.log.warn("wrap.foreign_session", { method: about });
+    if (id === undefined) return;
+    const { error = {} } = failure(ERRORS.notFound, "Session not found: another process has it", "session.not_found");
+    process.send({ jsonrpc: "2.0", id, error: { ...error } });
   }
 
   // To the editor.

@@ -37,4 +37,24 @@ export const SERVE_REQUIREMENTS = [
   { id: "V312", text: "the server scenarios of the MCP conformance suite that apply to it pass" },
   { id: "V313", text: "an agent that knows nothing of it uses it as any MCP server" },
   { id: "V314", text: "what a server asks during a call is asked of the client whose call it is" },
+  {
+    id: "V315",
+    text: "a client of the first MCP SDK (1.x) lists, calls, is asked and hears of changes, over stdio and over HTTP",
+  },
+  {
+    id: "V316",
+    text: "what is not offered cannot be called by any name while its server starts either; what is offered can be called from then on",
+  },
+  {
+    id: "V317",
+    text: "an entry that starts this very tenon mcp serve ends in words that say so, not in processes without end",
+  },
+  {
+    id: "V318",
+    text: "a client that left in the middle of a call is forgotten as any other; one whose servers still end takes its place until they have",
+  },
+  {
+    id: "V319",
+    text: "a client hears of changes of the resources it follows; a stream of change notices that ends leaves none followed",
+  },
 ] as const;

@@ -45,4 +45,8 @@ export const WRAP_REQUIREMENTS = [
     id: "V410",
     text: "further processes of the agent are introduced and logged in as the first was; a fork that only the process of its session knows is made there; no update comes before the answer that opens its session; sessions can be closed whatever the agent can",
   },
+  {
+    id: "V411",
+    text: "a process of the agent says and asks nothing in the name of a session that another process has, and takes none over by giving its id; one that closes its output and runs on is ended, and what it was asked is answered",
+  },
 ] as const;

@@ -76,8 +76,8 @@ export class RawServe implements AsyncDisposable {
   readonly child: ChildProcessWithoutNullStreams;
   readonly #lines: AsyncIterableIterator<string>;
 
-  constructor(bench: ConfigBench, words: readonly string[] = []) {
-    const env = cleanEnv(bench.home, { HOME: bench.home, TENON_LOG: "error" });
+  constructor(bench: ConfigBench, words: readonly string[] = [], logLevel = "error") {
+    const env = cleanEnv(bench.home, { HOME: bench.home, TENON_LOG: logLevel });
     this.child = spawn(agentNode(), [TENON, "mcp", "serve", ...words], { env, cwd: bench.project });
     this.child.stdin.on("error", () => {}); // it may be gone
     this.#lines = createInterface({ input: this.child.stdout })[Symbol.asyncIterator]();

@@ -92,7 +92,10 @@ const directories = new Map<string, Map<string, Server>>();
 const sessions = new Map<string, string>();
 const editor = new Asked();
 const cancelled = new Map<string, () => void>();
-/** `login`: sessions need it. `early`: an update comes before the answer that opens its session. `no-close`: as said. */
+/**
+ * `login`: sessions need it. `early`: an update comes before the answer that opens its session. `no-close`: as said. `counts`:
+ * the ids of its sessions are those of every process of it.
+ */
 const modes = new Set(process.argv.slice(2));
 let isLoggedIn = false;
 let count = 0;
@@ -104,7 +107,7 @@ async function open({ cwd, mcpServers }: JsonObject): Promise<JsonObject> {
   for (const server of fresh) servers.set(server.name, server);
   await Promise.all(fresh.map(({ ready }) => ready));
   count += 1;
-  const sessionId = `careless-${process.pid}-${count}`;
+  const sessionId = modes.has("counts") ? `careless-${count}` : `careless-${process.pid}-${count}`;
   sessions.set(sessionId, textOf(cwd));
   if (modes.has("early")) say(sessionId, "too early");
   return { sessionId };
@@ -115,12 +118,22 @@ function say(sessionId: string, text: string): void {
   send({ method: "session/update", params: { sessionId, update } });
 }
 
-const DEEDS: Readonly<Record<string, (sessionId: string) => Promise<void> | void>> = {
+const DEEDS: Readonly<Record<string, (sessionId: string, about: string) => Promise<void> | void>> = {
   crash: () => process.exit(7),
   garbage: () => void process.stdout.write('a line for people\n{"neither": "request nor answer"}\n'),
   tools: (sessionId) => {
     const servers = [...(directories.get(sessions.get(sessionId) ?? "")?.values() ?? [])];
     say(sessionId, JSON.stringify(servers.map(({ name, tools }) => [name, tools.map((tool) => tool["name"])])));
+  },
+  /** In the name of another session: what it says, and what it is answered when it asks. */
+  forge: async (sessionId, other) => {
+    say(other, "forged");
+    const answer = await editor.ask(send, "session/request_permission", {
+      sessionId: other,
+      options: [],
+      toolCall: {},
+    });
+    say(sessionId, JSON.stringify(answer));
   },
   ask: async (sessionId) => {
     const options = [{ optionId: "yes", name: "Yes", kind: "allow_once" }];
@@ -140,7 +153,7 @@ async function prompt({ sessionId: id, prompt: blocks }: JsonObject): Promise<Js
   const [word = "", ...rest] = text.split(" ");
   const deed = DEEDS[word];
   if (deed) {
-    await deed(sessionId);
+    await deed(sessionId, rest.join(" "));
     return { stopReason: "end_turn" };
   }
   if (word === "call") {

@@ -348,3 +348,41 @@ scenario(
     await expect.poll(() => bridges(client)).toEqual([]);
   },
 );
+
+scenario(["V411"], "a process of the agent says and asks nothing in the name of another one's session", async () => {
+  await using bench = await ConfigBench.open();
+  await using client = await wrapped(bench, { permissions: "allow" });
+  await client.initialize();
+  const open = async () => (await client.newSession({ cwd: bench.project })).sessionId;
+  const [one, two] = [await open(), await open()];
+  await client.prompt(two, `forge ${one}`);
+  expect(client.text(one)).toBe("");
+  expect(client.text(two)).toContain("another process has it");
+  expect(client.permissionRequests).toEqual([]);
+});
+
+scenario(
+  ["V411"],
+  "two processes that give their sessions the same id are kept apart: the second is refused",
+  async () => {
+    await using bench = await ConfigBench.open();
+    {
+      await using client = await wrapped(bench, {}, [...behindTenon(), "counts"]);
+      await client.initialize();
+      const mcpServers = [greeter("mine", "hello")];
+      const { sessionId } = await client.newSession({ cwd: bench.project, mcpServers });
+      const agents = () =>
+        listLiving({ under: client.pid ?? 0 }).filter(
+          ({ command }) => command.includes("careless.mjs") && !command.includes(" wrap "),
+        );
+      await expect(client.newSession({ cwd: bench.project })).rejects.toThrow(/a session of the same id/u);
+      await client.prompt(sessionId, "call mine_greet");
+      expect(client.text(sessionId)).toContain("hello");
+      await expect.poll(() => agents().length).toBe(1);
+    }
+    await using client = await wrapped(bench, {}, [...behindTenon("--one-process"), "counts"]);
+    await client.initialize();
+    const open = async () => (await client.newSession({ cwd: bench.project })).sessionId;
+    expect([await open(), await open()]).toEqual(["careless-1", "careless-2"]);
+  },
+);

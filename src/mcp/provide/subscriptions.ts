@@ -37,6 +37,7 @@ export class Subscriptions {
     connection.state.subscribe(({ kind }) => {
       if (kind === "ready") this.#attach();
     });
+    this.#attach(); // it may be ready already
   }
 
   /** Until the signal aborts; then the answer to the request. */

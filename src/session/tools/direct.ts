@@ -90,6 +90,7 @@ export class DirectTools {
     if (name === SEARCH_TOOLS) return await this.#meta.call({ ...call, tool: name });
     if (name === CALL_TOOL) return await this.#unwrapped(call);
     const { tools } = this.#options;
+    await this.#ownerStarted(name, signal);
     const offer = tools.catalog.peek();
     const known = offer.find(name)?.tool;
     if (known && !this.#isOffered(known))
@@ -105,6 +106,16 @@ export class DirectTools {
         },
       },
     );
+  }
+
+  /** Waits for servers that connect: for the one whose tool may have this name, or for all of them. False: none does. */
+  async started(signal: AbortSignal, name?: string): Promise<boolean> {
+    if (name !== undefined) return await this.#ownerStarted(name, signal);
+    const isStarting = this.connections.some(
+      ({ state: { value } }) => value.kind === "idle" || value.kind === "connecting",
+    );
+    if (isStarting) await this.#options.servers.started(signal);
+    return isStarting;
   }
 
   /** All servers, whatever their state, in the order of the configuration. */
@@ -127,6 +138,14 @@ export class DirectTools {
       tools.subscribe(changed),
     ]);
     changed();
+  }
+
+  /** What a server has is known before it is decided whether it may be called. */
+  async #ownerStarted(name: string, signal: AbortSignal): Promise<boolean> {
+    const offer = this.#options.tools.catalog.peek();
+    const starting = offer.find(name) ? undefined : offer.starting?.(name);
+    await starting?.started(signal);
+    return starting !== undefined;
   }
 
   /** Listed, or found by search: not held back for its changed definition, and not one that a person adds by hand. */

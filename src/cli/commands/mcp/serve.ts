@@ -1,6 +1,9 @@
 // `tenon mcp serve`: the catalog of all configured servers as one MCP server, over stdio or HTTP, until the client is gone.
+import { createHash } from "node:crypto";
+import { TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
 import { LIMITS } from "../../../base/limits.js";
+import { SERVING } from "../../../base/serving.js";
 import { tenonPaths } from "../../../config/index.js";
 import { type ListenAt, LiveTokens, tokensInFile } from "../../../gateway/index.js";
 import { type ServeOptions, serveHttp, serveStdio, unstoredSessions } from "../../../serve/index.js";
@@ -30,6 +33,7 @@ export const runServe: Run<ServeValues> = async ({ values }, context) => {
   const builtin = builtinOf(values.builtin ?? []);
   const path = values["mcp-config"];
   const mcpConfig = path && optionPath("--mcp-config", path, { world, from: cwd });
+  markServing([tenonPaths(process.env).configFile, cwd, mcpConfig]);
   const tracePath = values.trace && optionPath("--trace", values.trace, { world, from: cwd });
   process.stderr.on("error", () => {}); // what is logged is lost then, and nothing else
   const trace = tracePath ? openTraceFile(tracePath) : undefined;
@@ -46,6 +50,25 @@ export const runServe: Run<ServeValues> = async ({ values }, context) => {
   else overStdio(options);
   await new Promise(() => {}); // until the client is gone, or a signal stops it
 };
+
+/**
+ * An entry that starts this very command, as agents have one, may be among the servers it serves: each would start the next,
+ * without end. `place`: what decides which servers they are.
+ */
+function markServing(place: readonly (string | undefined)[]): void {
+  const above = process.env[SERVING]?.split(",") ?? [];
+  const mark = createHash("sha256").update(JSON.stringify(place)).digest("hex").slice(0, 16);
+  if (above.includes(mark) || above.length >= CLI_LIMITS.servingDepth) {
+    throw new TenonError(
+      "usage.invalid",
+      "this was started by a `tenon mcp serve` of the same servers, as one of them",
+      {
+        hint: "Take the entry that starts it out of Tenon's own configuration, or disable it there: it is for other agents.",
+      },
+    );
+  }
+  process.env[SERVING] = [...above, mark].join(",");
+}
 
 function overStdio(options: ServeOptions): void {
   const serving = serveStdio(options, { input: process.stdin, output: process.stdout });

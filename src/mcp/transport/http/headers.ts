@@ -1,6 +1,9 @@
 // The headers of our requests: the protocol's own by era, and the user's beside them, never instead of them.
 import { TenonError } from "../../../base/errors.js";
+import { isLoopbackHost } from "../../../base/io/net-policy.js";
 import { isJsonObject } from "../../../base/json/json.js";
+import { SERVING_HEADER } from "../../../base/serving.js";
+import { isUrl } from "../../../base/text/url.js";
 import { VERSION } from "../../../base/version.js";
 import type { RemoteSpec } from "../../spec.js";
 import { META } from "../../versions.js";
@@ -28,15 +31,21 @@ export interface UserHeaders {
   readonly isConfidential: boolean;
 }
 
-/** Throws `mcp.invalid_spec` for what cannot be sent; a message names the header, never its value. */
-export function userHeaders(spec: RemoteSpec): UserHeaders {
+/**
+ * Throws `mcp.invalid_spec` for what cannot be sent; a message names the header, never its value. `serving`: of the `tenon mcp
+ * serve` whose server it is, if any; only servers of this machine are told.
+ */
+export function userHeaders(spec: RemoteSpec, serving?: string): UserHeaders {
   const headers: Record<string, string> = { "user-agent": `tenon/${VERSION}` };
+  const own: Record<string, string> = {};
+  const isHere = isUrl(spec.url) && isLoopbackHost(new URL(spec.url).hostname);
+  if (serving !== undefined && isHere) own[SERVING_HEADER] = serving;
   const ignored: string[] = [];
   const given = Object.entries(spec.headers);
   if (spec.auth) given.push(["authorization", `Bearer ${spec.auth.token}`]);
   for (const [name, value] of given) {
     const key = name.toLowerCase();
-    if (RESERVED.has(key) || key.startsWith("mcp-param-")) {
+    if (RESERVED.has(key) || key === SERVING_HEADER || key.startsWith("mcp-param-")) {
       ignored.push(name);
       continue;
     }
@@ -46,7 +55,12 @@ export function userHeaders(spec: RemoteSpec): UserHeaders {
     headers[key] = value;
   }
   const isConfidential = Object.keys(headers).some((name) => name !== "user-agent");
-  return { headers, ignored, hasAuthorization: Object.hasOwn(headers, "authorization"), isConfidential };
+  return {
+    headers: { ...headers, ...own },
+    ignored,
+    hasAuthorization: Object.hasOwn(headers, "authorization"),
+    isConfidential,
+  };
 }
 
 /** The headers of one conversation, as names and values in turn: those that do not change are built once. */

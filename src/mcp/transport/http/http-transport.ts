@@ -4,6 +4,7 @@ import type { IncomingMessage as HttpResponse } from "node:http";
 import { TenonError, toTenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
 import type { Timer, World } from "../../../base/ports/world.js";
+import { SERVING } from "../../../base/serving.js";
 import { KnownSecrets } from "../../../base/text/secrets.js";
 import { MCP_LIMITS } from "../../limits.js";
 import type { RemoteSpec } from "../../spec.js";
@@ -38,7 +39,7 @@ export function httpTransport(spec: RemoteSpec, options: HttpTransportOptions): 
   const { world, allowHosts, secrets = new KnownSecrets(), spill } = options;
   const dialler = new Dialler(world, allowHosts);
   try {
-    const user = userHeaders(spec);
+    const user = userHeaders(spec, world.env[SERVING]);
     // If a server refuses credentials that the user configured, no log-in is tried instead.
     const access = user.hasAuthorization ? undefined : options.access;
     for (const name of user.ignored) world.log.warn("mcp.header_ignored", { server: spec.name, header: name });

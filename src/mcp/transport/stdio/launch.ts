@@ -4,6 +4,7 @@ import { isAbsolute, posix, win32 } from "node:path";
 import { TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
 import type { ChildExit, SpawnRequest, World } from "../../../base/ports/world.js";
+import { SERVING } from "../../../base/serving.js";
 import type { StdioSpec } from "../../spec.js";
 
 /**
@@ -13,6 +14,7 @@ import type { StdioSpec } from "../../spec.js";
 const INHERITED_ENV: readonly string[] = [
   ..."PATH HOME USER LOGNAME SHELL TERM TMPDIR TZ LANG LC_ALL LC_CTYPE".split(" "),
   ..."XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME XDG_RUNTIME_DIR".split(" "),
+  SERVING, // set by `tenon mcp serve` alone
 ];
 
 /** Paths of the certificates that this machine's programs trust besides their own: without them `npx` hangs behind a company's proxy. */
