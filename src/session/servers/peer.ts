@@ -120,36 +120,45 @@ type Followable = Pick<SourceCall, "toolCallId" | "signal" | "onProgress">;
 const NO_END: ToolOutcome = { kind: "unknown", reason: "its source knows nothing of calls that last" };
 
 export class RunningCalls {
-  readonly #world: Pick<World, "after">;
+  readonly #world: Pick<World, "after" | "monotonicMs">;
   readonly #running = new Bag<FollowedCall>();
+  /** How long the last call took that went well. */
+  latencyMs: number | undefined;
 
-  constructor(world: Pick<World, "after">) {
+  constructor(world: Pick<World, "after" | "monotonicMs">) {
     this.#world = world;
   }
 
   /** The same source; its calls are known here while they run. */
   follow(source: ToolSource): ToolSource {
-    const resumed: NonNullable<ToolSource["resume"]> = (call, lasting) =>
+    const resume: NonNullable<ToolSource["resume"]> = (call, lasting) =>
       this.#during(call, (onProgress) => source.resume?.({ ...call, onProgress }, lasting) ?? Promise.resolve(NO_END));
-    return {
-      ...source,
-      call: (call) => this.#during(call, (onProgress) => source.call({ ...call, onProgress })),
-      ...defined({ resume: source.resume ? resumed : undefined }),
+    const call: ToolSource["call"] = async (request) => {
+      const beganMs = this.#world.monotonicMs();
+      const outcome = await this.#during(request, (onProgress) => source.call({ ...request, onProgress }));
+      if (outcome.kind === "done") this.latencyMs = Math.round(this.#world.monotonicMs() - beganMs);
+      return outcome;
     };
+    return { ...source, call, ...defined({ resume: source.resume && resume }) };
   }
 
-  async #during(
-    call: Followable,
-    run: (onProgress: SourceCall["onProgress"]) => Promise<ToolOutcome>,
-  ): Promise<ToolOutcome> {
+  #during(call: Followable, run: (onProgress: SourceCall["onProgress"]) => Promise<ToolOutcome>): Promise<ToolOutcome> {
     const followed = new FollowedCall(call, this.#world);
-    this.#running.add(followed);
-    try {
-      return await run((progress) => followed.progress(progress));
-    } finally {
+    const end = () => {
       this.#running.delete(followed);
       followed.end();
-    }
+    };
+    this.#running.add(followed);
+    return run(followed.progress).then(
+      (outcome) => {
+        end();
+        return outcome;
+      },
+      (error: unknown) => {
+        end();
+        throw error;
+      },
+    );
   }
 
   /** The call that runs, if it is only one: of several nobody can say which one the server means. */
@@ -181,10 +190,10 @@ class FollowedCall {
     this.#world = world;
   }
 
-  progress(progress: ToolProgress): void {
+  readonly progress = (progress: ToolProgress): void => {
     this.#last = progress;
     this.#tell();
-  }
+  };
 
   say(line: string): void {
     const { lines, lineChars } = SESSION_LIMITS.callLog;
