@@ -99,6 +99,8 @@ export interface PermissionsOptions {
 export interface PermissionRequest
   extends Pick<ApprovalRequest, "toolCallId" | "tool" | "arguments">,
     Partial<Pick<ApprovalRequest, "shown" | "raw" | "onAsking">> {
+  /** Made by whoever answers another question of the session: it cannot wait for that answer. */
+  readonly isNested?: boolean;
   /** How the call looks, for people; called only when the person is asked. Never rejects. */
   look?(): Promise<PermissionQuestion["presentation"]>;
   /** Why it would fail even if allowed; checked before the person is asked. Never rejects. */
@@ -196,7 +198,8 @@ export class Permissions {
     const { signal } = pending;
     const impossible = await request.impossible?.();
     if (impossible !== undefined) return { kind: "refused", reason: impossible };
-    const answered = this.#last.then(async () => {
+    const before = request.isNested ? Promise.resolve() : this.#last;
+    const answered = before.then(async () => {
       if (signal.aborted) return CANCELLED;
       // While this question waited, another one's answer may have covered it.
       return (
@@ -205,7 +208,7 @@ export class Permissions {
       );
     });
     const ended = orCancelled(answered, signal);
-    this.#last = ended.catch(() => undefined); // the caller gets the rejection
+    if (!request.isNested) this.#last = ended.catch(() => undefined); // the caller gets the rejection
     return await ended;
   }
 

@@ -94,6 +94,8 @@ export interface ProgramCall {
   /** Any name of the tool: the model's, its own, or `server/tool`. */
   readonly name: string;
   readonly arguments: JsonObject;
+  /** Made to answer a question of this session: what is asked about it cannot wait for that answer. */
+  readonly isNested?: boolean;
 }
 
 export interface ProgramResult {
@@ -122,7 +124,7 @@ export class SessionTools implements AsyncDisposable {
   readonly #options: SessionToolsOptions;
   readonly #resources: ResourceSource;
   /** Looked up once for each launch: a call need not wait for the disk. */
-  readonly #programs = new WeakMap<ServerSpec, { program: Eventual<string | undefined> }>();
+  readonly #programs = new WeakMap<ServerSpec, { readonly program: Eventual<string | undefined> }>();
   readonly #lock = new LockGuard();
   /** By origin and name, the servers whose tools are in the catalog. */
   readonly #servers = new Map<string, OpenServer>();
@@ -275,7 +277,7 @@ export class SessionTools implements AsyncDisposable {
   }
 
   /** How calls are approved, kept and accounted for; the journal is the session's own. */
-  ports(): Omit<RunPorts, "media" | "journal"> {
+  ports(isNested: boolean = false): Omit<RunPorts, "media" | "journal"> {
     const options = this.#options;
     return {
       world: options.world,
@@ -284,7 +286,7 @@ export class SessionTools implements AsyncDisposable {
         const { tool, arguments: given, toolCallId, raw, shown } = request;
         const onAsking = () => request.onAsking();
         const warnings = () => [...(this.#extra?.about(tool) ?? []), ...this.catalog.lookAlikes(tool.id)];
-        const asked = { toolCallId, tool, arguments: given, raw, shown, onAsking, warnings };
+        const asked = { toolCallId, tool, arguments: given, raw, shown, onAsking, warnings, isNested };
         if (tool.origin !== "builtin") return this.permissions.approve(asked, options.ports(), signal);
         const look = () => this.builtin.preview(tool.definition.name, given, signal);
         const impossible = () => this.builtin.impossible(tool.definition.name, given);
@@ -305,7 +307,8 @@ export class SessionTools implements AsyncDisposable {
     const call = this.#programCall(wanted, entry);
     if (!call) return notJson(entry?.tool.id ?? wanted.name);
     const prepared = prepareCall(call, this.catalog.lookUp());
-    const { model: forModel, outcome, raw } = await runCall(prepared, this.#portsFor(model), { signal });
+    const ports = wanted.isNested ? this.#makePortsFor(model, true) : this.#portsFor(model);
+    const { model: forModel, outcome, raw } = await runCall(prepared, ports, { signal });
     return { outcome: raw ?? outcome, forModel: forModel.content };
   }
 
@@ -331,9 +334,13 @@ export class SessionTools implements AsyncDisposable {
   /** Of calls of the program: made once for each model. */
   #portsFor(model: Model): RunPorts {
     if (this.#programPorts?.model === model) return this.#programPorts.ports;
-    const ports = { ...this.ports(), journal: NOT_RECORDED, media: mediaOf(model), onUsed: NOT_HEARD };
+    const ports = this.#makePortsFor(model, false);
     this.#programPorts = { model, ports };
     return ports;
+  }
+
+  #makePortsFor(model: Model, isNested: boolean): RunPorts {
+    return { ...this.ports(isNested), journal: NOT_RECORDED, media: mediaOf(model), onUsed: NOT_HEARD };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -376,13 +383,13 @@ export class SessionTools implements AsyncDisposable {
     const known = this.#programs.get(spec);
     if (known) return known.program;
     const { world, cwd } = this.#options;
-    const program = recordedText(world, "program", { origin, source }, () => programOf(spec, { world, cwd }));
-    const found: { program: Eventual<string | undefined> } = { program };
-    this.#programs.set(spec, found);
-    return program.then((text) => {
-      found.program = text;
+    const looked = recordedText(world, "program", { origin, source }, () => programOf(spec, { world, cwd }));
+    const program = looked.then((text) => {
+      this.#programs.set(spec, { program: text });
       return text;
     });
+    this.#programs.set(spec, { program });
+    return program;
   }
 
   /** Grants every tool a server has now in this project; the names of those granted. Undefined: no such server. */
