@@ -91,6 +91,8 @@ export interface PermissionsOptions {
   /** What content from outside the session has read, for people; undefined when none. */
   outside?(): string | undefined;
   onMigrated?(report: MigrationReport): void;
+  /** What about a tool could mislead, a sentence each; called only when the person is asked. */
+  warnings?(tool: CatalogTool): readonly string[];
   /** A call was let through and is about to be made. */
   onAllowed?(request: PermissionRequest): void;
 }
@@ -105,8 +107,6 @@ export interface PermissionRequest
   look?(): Promise<PermissionQuestion["presentation"]>;
   /** Why it would fail even if allowed; checked before the person is asked. Never rejects. */
   impossible?(): Promise<string | undefined>;
-  /** What about the tool could mislead, a sentence each; called only when the person is asked. */
-  warnings?(): readonly string[];
 }
 
 type PendingCall = Pick<PermissionRequest, "tool" | "arguments">;
@@ -464,7 +464,7 @@ export class Permissions {
 
   #question(request: PermissionRequest, judged: JudgedCall): PermissionQuestion {
     const { toolCallId, tool, arguments: given, shown = given } = request;
-    const warnings = request.warnings?.() ?? [];
+    const warnings = this.#options.warnings?.(tool) ?? [];
     const { subject, decision } = judged;
     const isRuled = decision.effect === "ask" && decision.rule !== undefined;
     const reason = this.#whyAsked(judged) ?? (isRuled ? decision.reason : undefined);

@@ -132,33 +132,32 @@ export class RunningCalls {
   /** The same source; its calls are known here while they run. */
   follow(source: ToolSource): ToolSource {
     const resume: NonNullable<ToolSource["resume"]> = (call, lasting) =>
-      this.#during(call, (onProgress) => source.resume?.({ ...call, onProgress }, lasting) ?? Promise.resolve(NO_END));
+      this.#during(call, async (onProgress) => (await source.resume?.({ ...call, onProgress }, lasting)) ?? NO_END);
     const call: ToolSource["call"] = async (request) => {
       const beganMs = this.#world.monotonicMs();
-      const outcome = await this.#during(request, (onProgress) => source.call({ ...request, onProgress }));
+      const { toolCallId, tool, arguments: given, definition, signal, expected, onLasting } = request;
+      // Written out: copies of objects cost every call more.
+      const outcome = await this.#during(request, (onProgress) =>
+        source.call({ toolCallId, tool, arguments: given, definition, signal, expected, onProgress, onLasting }),
+      );
       if (outcome.kind === "done") this.latencyMs = Math.round(this.#world.monotonicMs() - beganMs);
       return outcome;
     };
     return { ...source, call, ...defined({ resume: source.resume && resume }) };
   }
 
-  #during(call: Followable, run: (onProgress: SourceCall["onProgress"]) => Promise<ToolOutcome>): Promise<ToolOutcome> {
+  async #during(
+    call: Followable,
+    run: (onProgress: SourceCall["onProgress"]) => Promise<ToolOutcome>,
+  ): Promise<ToolOutcome> {
     const followed = new FollowedCall(call, this.#world);
-    const end = () => {
+    this.#running.add(followed);
+    try {
+      return await run(followed.progress);
+    } finally {
       this.#running.delete(followed);
       followed.end();
-    };
-    this.#running.add(followed);
-    return run(followed.progress).then(
-      (outcome) => {
-        end();
-        return outcome;
-      },
-      (error: unknown) => {
-        end();
-        throw error;
-      },
-    );
+    }
   }
 
   /** The call that runs, if it is only one: of several nobody can say which one the server means. */

@@ -283,10 +283,8 @@ export class SessionTools implements AsyncDisposable {
       world: options.world,
       results: this.results,
       approve: (request, signal) => {
-        const { tool, arguments: given, toolCallId, raw, shown } = request;
-        const onAsking = () => request.onAsking();
-        const warnings = () => [...(this.#extra?.about(tool) ?? []), ...this.catalog.lookAlikes(tool.id)];
-        const asked = { toolCallId, tool, arguments: given, raw, shown, onAsking, warnings, isNested };
+        const asked = isNested ? { ...request, isNested } : request;
+        const { tool, arguments: given } = request;
         if (tool.origin !== "builtin") return this.permissions.approve(asked, options.ports(), signal);
         const look = () => this.builtin.preview(tool.definition.name, given, signal);
         const impossible = () => this.builtin.impossible(tool.definition.name, given);
@@ -369,6 +367,7 @@ export class SessionTools implements AsyncDisposable {
         else this.outside.note(tool, given);
       },
       onMigrated: (report) => options.onNotice("info", migrationText(report)),
+      warnings: (tool) => [...(this.#extra?.about(tool) ?? []), ...this.catalog.lookAlikes(tool.id)],
       places: { files: world.files, cwd, ...defined({ home }) },
       policy: () => options.policy(),
       protects: protectedFiles({ ...options, describe: (tool, args) => this.builtin.describe(tool, args) }),
