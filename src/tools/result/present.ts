@@ -273,9 +273,18 @@ function isSaidBy(texts: readonly string[], structured: JsonValue): boolean {
 
 function isJsonOf(json: string, value: JsonValue | undefined): boolean {
   if (json === value) return true;
-  if (json.length > LIMITS.resultMaxBytes) return json.trimStart()[0] === (Array.isArray(value) ? "[" : "{");
+  if (value === undefined || !mayBeJsonOf(json, value)) return false; // most texts: a parser's error costs more
+  if (json.length > LIMITS.resultMaxBytes) return typeof value === "object" && value !== null;
   const parsed = parseJson(json); // no deeper than sameJson may walk
   return parsed.ok && sameJson(parsed.value, value);
+}
+
+/** By the first character. */
+function mayBeJsonOf(json: string, value: JsonValue): boolean {
+  const first = json.trimStart().charAt(0);
+  if (typeof value === "string") return first === '"';
+  if (typeof value !== "object" || value === null) return first !== "{" && first !== "[" && first !== '"';
+  return first === (Array.isArray(value) ? "[" : "{");
 }
 
 /** What there is to say about one block. */
