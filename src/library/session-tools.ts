@@ -12,20 +12,25 @@ import type { CallOptions, ToolInfo, ToolResult, ToolSet } from "./tool-set.js";
 /** By id, the definition a tool had when it was last looked at. */
 type SeenTools = ReadonlyMap<string, CatalogTool>;
 
+interface ToolSetOptions {
+  readonly isHeard: () => boolean;
+  readonly tell: (event: SessionEvent) => void;
+  /** Whether the program is answering a question of the session right now, and calls because of that. */
+  readonly isApproving: () => boolean;
+}
+
 export class SessionToolSet implements ToolSet {
   readonly #session: InnerSession;
   readonly #listeners = new Set<() => void>();
-  readonly #isHeard: () => boolean;
-  readonly #tell: (event: SessionEvent) => void;
+  readonly #options: ToolSetOptions;
   #unwatch: (() => void) | undefined;
   #seen: SeenTools = new Map();
   #isDue = false;
 
-  constructor(session: InnerSession, isHeard: () => boolean, tell: (event: SessionEvent) => void) {
+  constructor(session: InnerSession, options: ToolSetOptions) {
     this.#session = session;
-    this.#isHeard = isHeard;
-    this.#tell = tell;
-    if (isHeard()) this.watch();
+    this.#options = options;
+    if (options.isHeard()) this.watch();
   }
 
   list(): readonly ToolInfo[] {
@@ -53,7 +58,7 @@ export class SessionToolSet implements ToolSet {
 
   async call(name: string, args: JsonObject = {}, { signal }: CallOptions = {}): Promise<ToolResult> {
     if (typeof name !== "string") throw new TenonError("usage.invalid", "the name of a tool must be a text");
-    const call = { name, arguments: args };
+    const call = { name, arguments: args, isNested: this.#options.isApproving() };
     const { outcome, forModel } = await this.#session.callForProgram(call, signal);
     return toolResult(outcome, forModel);
   }
@@ -99,7 +104,8 @@ export class SessionToolSet implements ToolSet {
     this.#seen = this.#look();
     const changes = changesOf(before, this.#seen);
     if (changes.length === 0) return;
-    if (this.#isHeard()) for (const change of changes) this.#tell({ type: "tools_changed", ...change });
+    const { isHeard, tell } = this.#options;
+    if (isHeard()) for (const change of changes) tell({ type: "tools_changed", ...change });
     for (const listener of [...this.#listeners]) contained(sharedLog(), "listener of a tool list", listener);
   }
 

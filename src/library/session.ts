@@ -13,6 +13,7 @@ import type {
   SessionPorts,
 } from "../session/index.js";
 import type { ToolSource as InnerSource } from "../tools/index.js";
+import { Approving } from "./approving.js";
 import { checkContent } from "./content.js";
 import {
   AnswerText,
@@ -161,6 +162,7 @@ export interface SessionParts {
 export class LibrarySession implements Session {
   readonly #parts: SessionParts;
   readonly #listeners = new Set<EventListener>();
+  readonly #approving = new Approving();
   readonly #scope: Scope;
   readonly #sources: SourceStack;
   readonly #registrations: Registrations;
@@ -175,11 +177,11 @@ export class LibrarySession implements Session {
     this.#given = parts.given;
     this.#scope = new Scope(world.log);
     if (parts.onEvent) this.#listeners.add(parts.onEvent);
-    this.tools = new SessionToolSet(
-      inner,
-      () => this.#hasListeners,
-      (event) => this.#tell(event),
-    );
+    this.tools = new SessionToolSet(inner, {
+      isHeard: () => this.#hasListeners,
+      tell: (event) => this.#tell(event),
+      isApproving: () => this.#approving.isInside,
+    });
     this.#sources = new SourceStack((source) => inner.tools.add(source));
     this.#registrations = new Registrations((source) => this.#sources.add(source));
     if (approve || elicit) {
@@ -403,14 +405,15 @@ export class LibrarySession implements Session {
   ): Promise<"once" | "always" | "no" | "never"> {
     if (!approve) throw new TenonError("tool.refused", "no approve callback was given");
     const { tool, arguments: args, reason, choices, warnings = [], change = [] } = question;
-    const answer = await approve({
+    const request: ApprovalRequest = {
       sessionId: this.id,
       tool: this.tools.infoOf(tool),
       arguments: args,
       warnings: [...warnings, ...change],
       signal,
       ...defined({ reason }),
-    });
+    };
+    const answer = await this.#approving.run(() => approve(request));
     if (answer === true) return "once";
     // Where it may not be remembered, the call itself is allowed all the same.
     if (answer === "always" && !choices.some((choice) => choice.answer === "always")) return "once";

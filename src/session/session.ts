@@ -227,10 +227,13 @@ export class Session implements AsyncDisposable {
   /** One call beside any turn: under policy and limits, but no part of the conversation, and not recorded. */
   async callForProgram(call: ProgramCall, given?: AbortSignal): Promise<ProgramResult> {
     this.#mustBeOpen();
-    return await this.#programCalls.run(given, async (signal) => {
-      if (this.#configuration && !(await unlessAborted(this.configured, signal))) return CANCELLED_CALL;
-      return await this.#tools.callForProgram(call, signal, this.#settings.model);
-    });
+    const open = this.#programCalls.begin(given);
+    try {
+      if (this.#configuration && !(await unlessAborted(this.configured, open.signal))) return CANCELLED_CALL;
+      return await this.#tools.callForProgram(call, open.signal, this.#settings.model);
+    } finally {
+      open.end();
+    }
   }
 
   async serversSettled(signal: AbortSignal, name?: string): Promise<void> {
@@ -285,9 +288,8 @@ export class Session implements AsyncDisposable {
 
   /** All that a client needs to show the session, beside its conversation. */
   view(): SessionView {
-    const { id, cwd, state, settings, commands, servers, usage } = this;
+    const { id, cwd, state, settings, commands, servers, usage, title } = this;
     const { running, queued } = this.#turns;
-    const { title } = this;
     const about = { id, cwd, state, settings, commands, servers, usage, queued, ...defined({ running, title }) };
     return { ...about, seq: this.#journal.seq, clients: this.#clients.list, questions: this.questions.open };
   }

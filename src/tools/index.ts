@@ -3,6 +3,7 @@
 export { LookAlikes, type NamedTool } from "./catalog/look-alikes.js";
 export { CALL_TOOL, SEARCH_TOOLS, searchMetaSource } from "./catalog/meta-tools.js";
 export {
+  type CatalogEntry,
   callArguments,
   type Offer,
   snapshot,
@@ -60,6 +61,7 @@ export {
   type Finding,
   findProtected,
   NO_PATHS,
+  type PathTable,
   type ProtectionPlace,
   pathsInArguments,
   pathsInCommand,
@@ -71,11 +73,13 @@ export {
   type ApprovalAnswer,
   type ApprovalSubject,
   Approvals,
+  approvalKey,
   type Decision,
   type DecisionStore,
   decisionId,
   forSession,
   type GrantedCall,
+  type GrantFacts,
   grantedCall,
   grantId,
   grantLabel,
@@ -118,6 +122,7 @@ export {
   prepareSent,
   readArguments,
   type SentBefore,
+  type WantedCall,
 } from "./run/prepare.js";
 export { type Closeness, type Embedder, ToolEmbeddings } from "./search/embeddings.js";
 export { UsageMemory } from "./search/usage-memory.js";

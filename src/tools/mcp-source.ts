@@ -6,7 +6,14 @@ import { defined } from "../base/json/defined.js";
 import { text } from "../base/text/content.js";
 import { type CallOutcome, type ConnectionState, isErrorBody, type ServerConnection, startText } from "../mcp/index.js";
 import { definitionHash } from "./policy/lock.js";
-import { failed, type SourceState, type ToolOrigin, type ToolOutcome, type ToolSource } from "./tool.js";
+import {
+  failed,
+  type SourceCall,
+  type SourceState,
+  type ToolOrigin,
+  type ToolOutcome,
+  type ToolSource,
+} from "./tool.js";
 
 /** `onFailed` hears why calls fail: their outcomes have only words for it. */
 export function mcpSource(
@@ -33,24 +40,32 @@ export function mcpSource(
     leftOut: () => connection.leftOut,
     tools: connection.tools,
     callsAtOnce: connection.callsAtOnce,
-    call: async ({ tool, arguments: args, definition, signal, onProgress, onLasting }) => {
-      const kind = STATES[connection.state.value.kind];
-      if (kind === "connecting" || kind === "broken") onProgress({ progress: 0, message: waitText(connection) });
-      if (connection.link === undefined && definition) {
-        // What was remembered of it was approved; what the server says now may be something else.
-        const error = await connection.ready(signal);
-        const now = error ? undefined : connection.tools.value.find(({ name }) => name === tool);
-        if (now && now !== definition && definitionHash(now) !== definitionHash(definition)) {
-          return failed(
-            `The definition of ${tool} changed while its server started, so nothing was called. Read it again, then call it.`,
-          );
-        }
-      }
+    call: async (call) => {
+      const refused = connection.link === undefined ? await whileStarting(connection, call) : undefined;
+      if (refused) return refused;
+      const { tool, arguments: args, signal, onProgress, onLasting } = call;
       return heard(await connection.call(tool, args, { signal, onProgress, onTask: onLasting }));
     },
     resume: async ({ tool, signal, onProgress }, lasting) =>
       heard(await connection.resume(tool, lasting, { signal, onProgress })),
   };
+}
+
+/** Before it is ready. What the call comes to, if nothing is to be called. */
+async function whileStarting(
+  connection: ServerConnection,
+  { tool, definition, signal, onProgress }: SourceCall,
+): Promise<ToolOutcome | undefined> {
+  const kind = STATES[connection.state.value.kind];
+  if (kind === "connecting" || kind === "broken") onProgress({ progress: 0, message: waitText(connection) });
+  if (!definition) return undefined;
+  // What was remembered of it was approved; what the server says now may be something else.
+  const error = await connection.ready(signal);
+  const now = error ? undefined : connection.tools.value.find(({ name }) => name === tool);
+  if (!now || now === definition || definitionHash(now) === definitionHash(definition)) return undefined;
+  return failed(
+    `The definition of ${tool} changed while its server started, so nothing was called. Read it again, then call it.`,
+  );
 }
 
 /** A server that was ready before is being brought back. */

@@ -130,18 +130,18 @@ export interface LastingCall {
 
 export interface SourceCall {
   /** By which clients know the call. */
-  readonly toolCallId?: string;
+  readonly toolCallId?: string | undefined;
   /** The source's own name of the tool. */
   readonly tool: string;
   readonly arguments: JsonObject;
   /** The source's own definition that was decided about: a call that waits for its source is for no other. */
-  readonly definition?: ToolDefinition;
+  readonly definition?: ToolDefinition | undefined;
   readonly signal: AbortSignal;
   /** What the person was shown the change of: it must not be made from anything else. For Tenon's own tools. */
-  readonly expected?: string;
+  readonly expected?: string | undefined;
   readonly onProgress: (progress: ToolProgress) => void;
   /** The source goes on with it whatever becomes of the connection, or of us: kept before anything else happens. */
-  readonly onLasting?: (lasting: LastingCall) => void;
+  readonly onLasting?: ((lasting: LastingCall) => void) | undefined;
 }
 
 /** Where a source stands, for those that can fail. Its tools stay listed whatever it is. */

@@ -149,6 +149,43 @@ scenario(
   },
 );
 
+scenario(
+  ["V109"],
+  "an approve callback may call tools that are asked about; calls beside each other are asked about in turn",
+  async () => {
+    await using place = new Place();
+    const asked: string[] = [];
+    let open = 0;
+    let most = 0;
+    const session = await place.session({
+      builtin: [],
+      mcpServers: { s: echo() },
+      approve: async ({ arguments: { text } }) => {
+        asked.push(String(text));
+        if (text === "inner") return true;
+        open += 1;
+        most = Math.max(most, open);
+        const inner = await session.tools.call("s/echo", { text: "inner" });
+        open -= 1;
+        return inner.status === "done";
+      },
+    });
+    await session.ready();
+    const outer = ["one", "two"].map((text) => session.tools.call("s/echo", { text }));
+    expect(await Promise.all(outer)).toMatchObject([{ status: "done" }, { status: "done" }]);
+    expect(asked).toEqual(["one", "inner", "two", "inner"]);
+    expect(most).toBe(1);
+    const turn = await place.session({
+      mcpServers: { s: echo() },
+      model: scripted(calling("mcp__s__echo", { text: "outer" }), said("Done.")),
+      approve: async ({ arguments: { text } }) =>
+        text === "inner" || (await turn.tools.call("s/echo", { text: "inner" })).status === "done",
+    });
+    await turn.ready();
+    expect(await turn.prompt("call it")).toMatchObject({ text: "Done.", stopReason: "end_turn" });
+  },
+);
+
 scenario(["V109"], "an always where only this call may be allowed allows this call", async () => {
   await using place = new Place();
   const session = await place.session({ builtin: "all", approve: () => "always" });

@@ -3,7 +3,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { isJsonObject, type JsonObject } from "../../src/base/json/json.js";
-import { SchemaCheck, SchemaRefs } from "../../src/base/schema/schema-check.js";
+import { SchemaCheck } from "../../src/base/schema/schema-check.js";
+import { SchemaRefs } from "../../src/base/schema/schema-refs.js";
 import { VERSION } from "../../src/base/version.js";
 import { type AcpClient, scriptedAcpServer, scriptedHttpServer, type ToolScript } from "../../src/testing/index.js";
 import {

@@ -3,20 +3,15 @@
 // What cannot be decided here (references out of the schema, `$dynamicRef`, `unevaluated*`, patterns beyond linear time)
 // counts neither for nor against the value. Every step is paid for, so no schema can make it long.
 
+import { type Eventual, whenThere } from "../async/eventual.js";
 import { Pace } from "../async/pace.js";
 import { messageOf } from "../errors.js";
-import {
-  canonicalJson,
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
-  measure,
-  sameJson,
-  valueAtPointer,
-} from "../json/json.js";
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, measure, sameJson } from "../json/json.js";
 import { LIMITS } from "../limits.js";
 import type { World } from "../ports/world.js";
 import { compilePattern, type LinearPattern } from "../text/pattern.js";
+import { type PlainShape, plainShape, surelyFits } from "./plain-shape.js";
+import { SchemaRefs } from "./schema-refs.js";
 
 /** Thrown when the work allowed for one check is used up. */
 class OutOfFuel extends Error {}
@@ -343,69 +338,6 @@ export class SchemaCheck {
   }
 }
 
-// Where a `$ref` leads inside one schema. Nothing is ever fetched: what lies elsewhere stays unknown.
-
-/** For schemas whose depth has been checked: it walks them recursively, once. */
-export class SchemaRefs {
-  readonly #root: JsonObject;
-  /** Before 2019 a `$ref` stood for everything beside it. */
-  readonly isAlone: boolean;
-  readonly #anchors = new Map<string, JsonValue>();
-  #hasInnerIds = false;
-
-  constructor(root: JsonObject) {
-    this.#root = root;
-    this.isAlone = refsStandAlone(root);
-    this.#collect(root);
-  }
-
-  /** Undefined when it dangles, or leads out of the schema. */
-  resolve(ref: string): JsonValue | undefined {
-    if (this.#hasInnerIds) return undefined; // then `#` means another place in each part: not worth following
-    return refTarget(this.#root, ref, (name) => this.#anchors.get(name));
-  }
-
-  #collect(node: JsonValue | undefined): void {
-    if (typeof node !== "object" || node === null) return;
-    if (!isJsonObject(node)) {
-      for (const item of node) this.#collect(item);
-      return;
-    }
-    const { $anchor, $id } = node;
-    if (typeof $anchor === "string") this.#anchors.set($anchor, node);
-    if (typeof $id === "string" && node !== this.#root) this.#hasInnerIds = true;
-    for (const key in node) this.#collect(node[key]);
-  }
-}
-
-/** Before 2019 a `$ref` stood for everything beside it. */
-export function refsStandAlone({ $schema }: JsonObject): boolean {
-  return typeof $schema === "string" && /draft-0[3-7]/.test($schema);
-}
-
-/** Where a `$ref` leads inside the schema; undefined when it dangles, or leads out of it. */
-export function refTarget(
-  root: JsonObject,
-  ref: string,
-  anchored: (name: string) => JsonValue | undefined,
-): JsonValue | undefined {
-  const { $id } = root;
-  const hash = ref.indexOf("#");
-  const base = hash < 0 ? ref : ref.slice(0, hash);
-  if (base !== "" && base !== (typeof $id === "string" ? $id.replace(/#$/, "") : undefined)) return undefined;
-  const fragment = hash < 0 ? "" : decode(ref.slice(hash + 1));
-  if (fragment === "") return root;
-  return fragment.startsWith("/") ? valueAtPointer(root, fragment) : anchored(fragment);
-}
-
-function decode(fragment: string): string {
-  try {
-    return decodeURIComponent(fragment);
-  } catch {
-    return fragment;
-  }
-}
-
 // What a check comes to, and the checks that need nothing but the value itself.
 
 /** Where in the value, written backwards. */
@@ -509,6 +441,8 @@ export type SchemaFit =
   /** Too large, too deep, too much work, or beyond what is checked here: nothing is held against the value. */
   | { readonly kind: "unchecked"; readonly reason: string };
 
+const FITS: SchemaFit = { kind: "fits" };
+
 /** What is larger is not checked; of an argument or of an output. */
 export interface SchemaCheckLimits {
   readonly extent?: { readonly maxNodes: number; readonly maxBytes: number; readonly maxDepth: number };
@@ -519,18 +453,28 @@ export interface SchemaCheckLimits {
  * Costs a bounded amount of work whatever the schema and the value are, in lumps that leave the event loop free in between.
  * Long texts are no reason to give up: what looks into them pays by their length.
  */
-export async function checkAgainstSchema(
+export function checkAgainstSchema(
   schema: JsonObject,
   value: JsonValue,
   world: World,
   { extent = LIMITS.argumentValue, maxProblems = LIMITS.argumentMaxProblems }: SchemaCheckLimits = {},
-): Promise<SchemaFit> {
+): Eventual<SchemaFit> {
+  const known = preparations.get(schema);
+  if (typeof known === "object" && known.plain && surelyFits(known.plain, value)) return FITS;
   const pace = Pace.of(world);
-  const { over } = await pace.run(() => measure(value, extent));
-  if (over !== undefined) return { kind: "unchecked", reason: `the value is ${over}` };
-  const prepared = await pace.run(() => prepareSchema(schema));
-  if (typeof prepared === "string") return { kind: "unchecked", reason: prepared };
-  return await pace.run(() => fitOf(newCheck(prepared, world), schema, value, maxProblems));
+  return whenThere(
+    pace.runAtOnce(() => measure(value, extent)),
+    ({ over }): Eventual<SchemaFit> => {
+      if (over !== undefined) return { kind: "unchecked", reason: `the value is ${over}` };
+      return whenThere(
+        pace.runAtOnce(() => prepareSchema(schema)),
+        (prepared): Eventual<SchemaFit> => {
+          if (typeof prepared === "string") return { kind: "unchecked", reason: prepared };
+          return pace.runAtOnce(() => fitOf(newCheck(prepared, world), schema, value, maxProblems));
+        },
+      );
+    },
+  );
 }
 
 /** The object without the nulls of optional properties that must not be null; models write them for "left out". */
@@ -550,15 +494,20 @@ export async function withoutMisfitNulls(schema: JsonObject, value: JsonObject, 
 }
 
 function newCheck({ refs, patterns }: PreparedSchema, world: World): SchemaCheck {
-  const endMs = world.monotonicMs() + LIMITS.outputCheckMs;
-  return new SchemaCheck(refs, patterns, LIMITS.outputFuel, () => world.monotonicMs() > endMs);
+  let endMs: number | undefined; // from the first look on: most checks are over before it
+  const isLate = () => {
+    const nowMs = world.monotonicMs();
+    endMs ??= nowMs + LIMITS.outputCheckMs;
+    return nowMs > endMs;
+  };
+  return new SchemaCheck(refs, patterns, LIMITS.outputFuel, isLate);
 }
 
 function fitOf(check: SchemaCheck, schema: JsonObject, value: JsonValue, maxProblems: number): SchemaFit {
   try {
     const misfits = check.misfits(schema, value, maxProblems);
     if (misfits === "unsure") return { kind: "unchecked", reason: "its schema has parts that are not checked" };
-    if (misfits.length === 0) return { kind: "fits" };
+    if (misfits.length === 0) return FITS;
     return { kind: "misfit", problems: misfits.map(describeMisfit) };
   } catch (thrown) {
     if (thrown instanceof OutOfFuel) return { kind: "unchecked", reason: "checking it takes too long" };
@@ -571,6 +520,8 @@ function fitOf(check: SchemaCheck, schema: JsonObject, value: JsonValue, maxProb
 interface PreparedSchema {
   readonly refs: SchemaRefs;
   readonly patterns: Patterns;
+  /** Where it says no more than that. */
+  readonly plain: PlainShape | undefined;
 }
 
 /** Made when a tool is first used, never at its listing; gone with the schema. */
@@ -581,7 +532,10 @@ function prepareSchema(schema: JsonObject): PreparedSchema | string {
   const known = preparations.get(schema);
   if (known !== undefined) return known;
   const { over } = measure(schema, LIMITS.outputSchema);
-  const prepared = over === undefined ? { refs: new SchemaRefs(schema), patterns: new Map() } : `its schema is ${over}`;
+  const prepared =
+    over === undefined
+      ? { refs: new SchemaRefs(schema), patterns: new Map(), plain: plainShape(schema) }
+      : `its schema is ${over}`;
   preparations.set(schema, prepared);
   return prepared;
 }

@@ -74,7 +74,9 @@ test("a misfit stands when the work for finding more runs out", async () => {
 test("a hostile schema does not hold the event loop", async () => {
   const schema: JsonObject = { allOf: Array.from({ length: 9_000 }, () => ({ not: { maxLength: 99_000 } })) };
   const world = nodeWorld();
-  expect(await longestStandstillMs(() => checkAgainstSchema(schema, "x".repeat(5_000_000), world))).toBeLessThan(50);
+  expect(await longestStandstillMs(async () => checkAgainstSchema(schema, "x".repeat(5_000_000), world))).toBeLessThan(
+    50,
+  );
 });
 
 test("nulls of optional properties go where null is not allowed, at any depth and in the form that fits, and nowhere else", async () => {

@@ -101,15 +101,23 @@ export class AdaptedSet {
   /** `args`: an object, or the JSON text that a model wrote. Never rejects. */
   async call(name: string, args: unknown, options: CallOptions | undefined): Promise<ToolResult> {
     try {
-      const offer = [this.#offer, this.#before].find((one) => one?.owns.has(name)) ?? this.#current();
-      const own = offer.owns.get(name) ?? name;
-      const read = typeof args === "string" ? readArguments(args) : asArguments(args);
-      if (!read.ok) return failure(notMade(name, read.reason), "tool.invalid_arguments");
-      return await this.#set.call(own, offer.compiled.restoreArguments(own, read.arguments), options);
+      return await this.#called(name, args, options);
     } catch (thrown) {
-      const words = thrown instanceof Error ? thrown.message : String(thrown);
-      return failure(notMade(name, words), thrown instanceof TenonError ? thrown.code : undefined);
+      return failureOf(name, thrown);
     }
+  }
+
+  #called(name: string, args: unknown, options: CallOptions | undefined): Promise<ToolResult> | ToolResult {
+    const { owns, compiled } = this.#offering(name);
+    const own = owns.get(name) ?? name;
+    const read = typeof args === "string" ? readArguments(args) : asArguments(args);
+    if (!read.ok) return failure(notMade(name, read.reason), "tool.invalid_arguments");
+    return this.#set.call(own, compiled.restoreArguments(own, read.arguments), options);
+  }
+
+  #offering(name: string): Offer {
+    if (this.#offer?.owns.has(name)) return this.#offer;
+    return this.#before?.owns.has(name) ? this.#before : this.#current();
   }
 
   #current(): Offer {
@@ -187,6 +195,11 @@ function optionsOf({ providerOptions }: ToolInfo, rules: ProviderRules["options"
 
 function isSameOption(known: string, given: string): boolean {
   return known.replaceAll("_", "").toLowerCase() === given.replaceAll("_", "").toLowerCase();
+}
+
+function failureOf(name: string, thrown: unknown): ToolResult {
+  const words = thrown instanceof Error ? thrown.message : String(thrown);
+  return failure(notMade(name, words), thrown instanceof TenonError ? thrown.code : undefined);
 }
 
 function failure(text: string, code: ToolResult["code"]): ToolResult {

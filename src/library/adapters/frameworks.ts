@@ -108,7 +108,7 @@ export function toAiSdkTools(
     inputSchema: aiSdkSchema(schema),
     ...defined({ title: info.title, strict, providerOptions: aiSdkOptions(info.providerOptions) }),
     async execute(input, { abortSignal }) {
-      const result = await adapted.call(name, input, defined({ signal: abortSignal }));
+      const result = await adapted.call(name, input, abortSignal && { signal: abortSignal });
       if (result.status !== "done") throw errorOf(result);
       return result;
     },

@@ -1,6 +1,6 @@
 // One server of one session: connected in the background and kept so, asked through calls that each end once, closed for good.
 import type { ReadonlyCell } from "../../base/async/cell.js";
-import { Scope } from "../../base/async/scope.js";
+import { abortListeners, Scope } from "../../base/async/scope.js";
 import { type ErrorCode, TenonError } from "../../base/errors.js";
 import type { EndGrace } from "../../base/io/process.js";
 import type { JsonObject } from "../../base/json/json.js";
@@ -129,26 +129,29 @@ export class McpConnection implements AsyncDisposable {
 
   /** Exactly one outcome, whatever happens. It starts a server that rests, and waits while one starts or restarts. */
   async call(tool: string, args: JsonObject, options: CallOptions): Promise<CallOutcome> {
-    const { timeoutMs: limitMs = this.#limits.callTimeoutMs, isIdempotent = false } = this.#options.tools?.[tool] ?? {};
-    let beganMs = this.#world.monotonicMs();
-    const leftMs = () => limitMs - (this.#world.monotonicMs() - beganMs);
-    let link: Link | TenonError | undefined = this.link;
-    if (!link) {
-      const { wasReady } = this;
-      link = await this.#supervisor.ready(options.signal, { restartWaitMs: limitMs });
-      if (!wasReady) beganMs = this.#world.monotonicMs(); // a first start has a limit of its own
-    }
     if (options.signal.aborted) return { kind: "cancelled" };
-    if (link instanceof TenonError) return { kind: "failed", error: link };
-    const timeoutMs = leftMs();
-    if (timeoutMs <= 0) return { kind: "failed", error: tooLate(this.spec.name, limitMs) };
+    const progress = new ProgressPace(this.#world, options.onProgress);
+    const request = this.#requestOf(tool, args, options, progress);
+    try {
+      const { link } = this;
+      if (!link) return await this.#callOnceReady(request);
+      const outcome = await this.#callOver(link, request);
+      return isFinal(outcome) ? outcome : await this.#orAgain(link, request, outcome);
+    } finally {
+      progress[Symbol.dispose]();
+    }
+  }
+
+  #requestOf(tool: string, args: JsonObject, options: CallOptions, progress: ProgressPace): ConnectionCall {
     const { signal, onTask, sharingSession } = options;
-    using progress = new ProgressPace(this.#world, options.onProgress);
-    const request = {
+    const { timeoutMs = this.#limits.callTimeoutMs } = this.#options.tools?.[tool] ?? {};
+    return {
       world: this.#world,
       server: this.spec.name,
       tool,
       args,
+      beganMs: this.#world.monotonicMs(),
+      limitMs: timeoutMs,
       timeoutMs,
       maxTotalMs: Math.max(this.#limits.callMaxMs, timeoutMs),
       definition: this.#tools.find(tool),
@@ -159,18 +162,46 @@ export class McpConnection implements AsyncDisposable {
       view: sharingSession && ((one: Link) => sharingSession.view(one)),
       sharingSession: sharingSession?.id,
     };
-    const outcome = await this.#callOver(link, request);
-    // A server that has forgotten the session has not looked at the call, one that ended has not got it: that is no replay.
-    const isUntouched = outcome.kind === "failed" && UNTOUCHED.has(outcome.error.code);
-    if (!isUntouched && !(outcome.kind === "unknown" && isIdempotent)) return outcome;
-    const { code } = outcome.error;
-    if (code === "mcp.call_timeout") return outcome; // its time is up
-    const again = await this.#supervisor.again(link, code, { timeoutMs: leftMs(), signal, isUntouched });
-    const restMs = leftMs();
-    return again && restMs > 0 ? await this.#callOver(again, { ...request, timeoutMs: restMs }) : outcome;
   }
 
-  async #callOver(link: Link, request: CallRequest & GatedCall): Promise<CallOutcome> {
+  async #callOnceReady(request: ConnectionCall): Promise<CallOutcome> {
+    const { signal, limitMs, tool } = request;
+    const { wasReady } = this;
+    const link = await this.#supervisor.ready(signal, { restartWaitMs: limitMs });
+    if (signal.aborted) return { kind: "cancelled" };
+    if (link instanceof TenonError) return { kind: "failed", error: link };
+    // A first start has a limit of its own.
+    const beganMs = wasReady ? request.beganMs : this.#world.monotonicMs();
+    const timeoutMs = this.#leftMs({ beganMs, limitMs });
+    if (timeoutMs <= 0) return { kind: "failed", error: tooLate(this.spec.name, limitMs) };
+    const maxTotalMs = Math.max(this.#limits.callMaxMs, timeoutMs);
+    const ready = { ...request, definition: this.#tools.find(tool), beganMs, timeoutMs, maxTotalMs };
+    const outcome = await this.#callOver(link, ready);
+    return isFinal(outcome) ? outcome : await this.#orAgain(link, ready, outcome);
+  }
+
+  #leftMs({ beganMs, limitMs }: Pick<ConnectionCall, "beganMs" | "limitMs">): number {
+    return limitMs - (this.#world.monotonicMs() - beganMs);
+  }
+
+  /** A server that has forgotten the session has not looked at the call, one that ended has not got it: that is no replay. */
+  async #orAgain(
+    link: Link,
+    request: ConnectionCall,
+    outcome: Exclude<CallOutcome, FinalOutcome>,
+  ): Promise<CallOutcome> {
+    const { code } = outcome.error;
+    const { isIdempotent = false } = this.#options.tools?.[request.tool] ?? {};
+    const isUntouched = outcome.kind === "failed" && UNTOUCHED.has(code);
+    if (!isUntouched && !(outcome.kind === "unknown" && isIdempotent)) return outcome;
+    if (code === "mcp.call_timeout") return outcome; // its time is up
+    const { signal } = request;
+    const again = await this.#supervisor.again(link, code, { timeoutMs: this.#leftMs(request), signal, isUntouched });
+    const timeoutMs = this.#leftMs(request);
+    return again && timeoutMs > 0 ? await this.#callOver(again, { ...request, timeoutMs }) : outcome;
+  }
+
+  async #callOver(link: Link, request: ConnectionCall): Promise<CallOutcome> {
     const turn = this.#gate.enter(request);
     const refused = turn && (await turn); // nearly all calls go at once
     if (refused) return refused;
@@ -263,6 +294,19 @@ export type ServerConnection = Pick<
   | "close"
 >;
 
+type FinalOutcome = Extract<CallOutcome, { readonly kind: "answered" | "cancelled" }>;
+
+/** Of all others some may be tried once more. */
+function isFinal(outcome: CallOutcome): outcome is FinalOutcome {
+  return outcome.kind === "answered" || outcome.kind === "cancelled";
+}
+
+interface ConnectionCall extends CallRequest, Pick<GatedCall, "sharingSession"> {
+  readonly beganMs: number;
+  /** All the time it has; `timeoutMs` is what is left of it. */
+  readonly limitMs: number;
+}
+
 const MINUTE_MS = 60_000;
 
 function tooLate(server: string, limitMs: number): TenonError {
@@ -292,7 +336,7 @@ interface Waiter {
 class Use {
   running = 0;
   readonly #world: World;
-  /** Oldest first. */
+  /** Oldest first; of those that are a minute old some are left. */
   readonly #starts: number[] = [];
 
   constructor(world: World) {
@@ -301,7 +345,9 @@ class Use {
 
   start(perMinute: number): void {
     this.running += 1;
-    if (perMinute !== Number.POSITIVE_INFINITY) this.#starts.push(this.#world.monotonicMs());
+    if (perMinute === Number.POSITIVE_INFINITY) return;
+    this.#starts.push(this.#world.monotonicMs());
+    if (this.#starts.length % FORGET_EVERY === 0) this.#forget();
   }
 
   /** Until one more call may start: 0 for now, infinite when one that runs has to end first. */
@@ -312,21 +358,24 @@ class Use {
   /** Until one more call keeps to the calls per minute: 0 when it may go now. */
   rateWaitMs(perMinute: number): number {
     if (perMinute < 1) return MINUTE_MS;
-    const over = this.#recent()[this.#starts.length - Math.ceil(perMinute)];
-    return over === undefined ? 0 : over + MINUTE_MS - this.#world.monotonicMs();
+    const over = this.#starts[this.#starts.length - Math.ceil(perMinute)];
+    return over === undefined ? 0 : Math.max(0, over + MINUTE_MS - this.#world.monotonicMs());
   }
 
   isOver(): boolean {
-    return this.running === 0 && this.#recent().length === 0;
+    const last = this.#starts.at(-1);
+    return this.running === 0 && (last === undefined || last + MINUTE_MS <= this.#world.monotonicMs());
   }
 
-  #recent(): readonly number[] {
-    if (this.#starts.length === 0) return this.#starts;
+  #forget(): void {
     const endedMs = this.#world.monotonicMs() - MINUTE_MS;
-    while ((this.#starts[0] ?? Number.POSITIVE_INFINITY) <= endedMs) this.#starts.shift();
-    return this.#starts;
+    const recent = this.#starts.findIndex((startedMs) => startedMs > endedMs);
+    this.#starts.splice(0, recent);
   }
 }
+
+/** Starts between two looks for those that are a minute old: taking each out by itself would move all others. */
+const FORGET_EVERY = 1_024;
 
 export class CallGate {
   readonly #world: World;
@@ -367,6 +416,7 @@ export class CallGate {
 
   #wait(call: GatedCall): Promise<CallOutcome | undefined> {
     return new Promise((resolve) => {
+      const listeners = abortListeners(call.signal);
       const onAbort = () => waiter.settle({ kind: "cancelled" });
       const onTimeout = () => waiter.settle({ kind: "failed", error: this.#refusal(call) });
       const waiter: Waiter = {
@@ -375,7 +425,7 @@ export class CallGate {
         settle: (outcome) => {
           if (!this.#line.delete(waiter)) return;
           waiter.timer.clear();
-          call.signal.removeEventListener("abort", onAbort);
+          listeners.delete(onAbort);
           if (this.#line.size === 0) {
             this.#timer?.clear();
             this.#timer = undefined;
@@ -383,7 +433,7 @@ export class CallGate {
           resolve(outcome);
         },
       };
-      call.signal.addEventListener("abort", onAbort, { once: true });
+      listeners.add(onAbort);
       this.#line.add(waiter);
       this.#serve();
     });

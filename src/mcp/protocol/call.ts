@@ -78,26 +78,37 @@ interface Sending {
   readonly link: Link;
   readonly onProgress: CallOptions["onProgress"];
   readonly isTask: boolean;
+  hasProgress: boolean;
   id?: RpcId;
 }
 
 /** Never rejects. */
-export async function callTool(link: Link, request: CallRequest): Promise<CallOutcome> {
-  if (request.signal.aborted) return { kind: "cancelled" };
-  const { world } = request;
-  let hasProgress = false;
-  const onProgress = (progress: CallProgress) => {
-    hasProgress = true;
-    try {
-      request.onProgress(progress);
-    } catch (thrown) {
-      world.log.error("mcp.progress_listener_failed", { error: messageOf(thrown) }); // it must not take the wire down
-    }
-  };
+export function callTool(link: Link, request: CallRequest): Promise<CallOutcome> {
+  if (request.signal.aborted) return Promise.resolve({ kind: "cancelled" });
   const isTask = request.tasks?.isWanted(link, request.definition) ?? false;
-  const sending: Sending = { link, onProgress, isTask };
-  const outcome = await send(request, sending);
-  if (outcome.kind === "result") return resultOf(outcome.result, request, sending);
+  const sending: Sending = {
+    link,
+    isTask,
+    hasProgress: false,
+    onProgress: (progress) => {
+      sending.hasProgress = true;
+      try {
+        request.onProgress(progress);
+      } catch (thrown) {
+        request.world.log.error("mcp.progress_listener_failed", { error: messageOf(thrown) }); // it must not take the wire down
+      }
+    },
+  };
+  return send(request, sending).then((outcome) =>
+    outcome.kind === "result" ? resultOf(outcome.result, request, sending) : withoutResult(outcome, request, sending),
+  );
+}
+
+async function withoutResult(
+  outcome: Exclude<RpcOutcome, { kind: "result" }>,
+  request: CallRequest,
+  { link, hasProgress }: Sending,
+): Promise<CallOutcome> {
   const where = `${request.server} / ${request.tool}`;
   switch (outcome.kind) {
     case "error": {

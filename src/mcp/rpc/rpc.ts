@@ -118,6 +118,8 @@ export class Rpc implements TransportListener {
       const sent = options.onProgress ? withProgressToken(params, id) : params;
       options.onSent?.(id);
       this.#transport.send({ jsonrpc: "2.0", id, method, params: sent }, options.hint);
+      // Of several the first waits for the others of its turn; of a lone one the server hears at once.
+      if (this.#pending.size === 1) this.#transport.flush?.();
     });
   }
 

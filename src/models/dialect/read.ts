@@ -1,7 +1,7 @@
 // A raw JSON Schema as a shape: references followed, combinators resolved, what no shape can hold put into words.
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
-import { refsStandAlone, refTarget } from "../../base/schema/schema-check.js";
+import { refsStandAlone, refTarget } from "../../base/schema/schema-refs.js";
 import { MODEL_LIMITS } from "../limits.js";
 import { bothHold, orNull, withCondition, withForms } from "./combine.js";
 import {

@@ -1,6 +1,7 @@
 // What a session watches its calls by: content from outside it has read, the lock of definitions, files that are protected.
 
 import { dirname, resolve } from "node:path";
+import type { Eventual } from "../../base/async/eventual.js";
 import { abortListeners } from "../../base/async/scope.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { recorded } from "../../base/ports/trace.js";
@@ -44,6 +45,7 @@ export function outsideRead({ origin, source, definition }: CatalogTool, given: 
 
 export class OutsideReads {
   #reads: Map<string, OutsideRead> | undefined;
+  #lastTool: CatalogTool | undefined;
   readonly #isTrusted: (read: OutsideRead) => boolean;
 
   /** `isTrusted` is asked when it matters: the configuration may change. */
@@ -53,6 +55,8 @@ export class OutsideReads {
   }
 
   note(tool: CatalogTool, given: JsonObject): void {
+    if (tool.origin !== "builtin" && tool === this.#lastTool) return; // nothing new
+    this.#lastTool = tool;
     const read = outsideRead(tool, given);
     if (read) this.add(read);
   }
@@ -130,7 +134,7 @@ interface WritingCall {
 }
 
 /** The protected files that a call would write. */
-export type Protects = (call: WritingCall) => Promise<readonly Finding[]>;
+export type Protects = (call: WritingCall) => Eventual<readonly Finding[]>;
 
 export function protectedFiles(options: ProtectedFilesOptions): Protects {
   const { world, cwd } = options;
@@ -138,19 +142,21 @@ export function protectedFiles(options: ProtectedFilesOptions): Protects {
   const home = HOME ?? USERPROFILE;
   const own = ownPlaces(options);
   const place: ProtectionPlace = { files: world.files, cwd, home, configHome: XDG_CONFIG_HOME, own };
-  return async (call) => {
+  return (call) => {
     const paths = writtenPaths(call, { cwd: call.cwd ?? cwd, home }, options.describe);
-    if (paths.length === 0) return [];
+    if (paths.length === 0) return NOTHING_PROTECTED;
     const about: JsonObject = { tool: call.tool.id, paths: paths.map(({ path }) => path) };
     const read = (recorded: JsonValue) => (Array.isArray(recorded) ? recorded.filter(isFinding) : undefined);
     const work = () => findProtected(paths, place);
     // A recording of an older version does not say: nothing was protected then.
-    return await recorded(world, { ask: "protected", about, work, read }).catch((thrown: unknown) => {
+    return recorded(world, { ask: "protected", about, work, read }).catch((thrown: unknown) => {
       if (world.replay) return [];
       throw thrown;
     });
   };
 }
+
+const NOTHING_PROTECTED: readonly Finding[] = [];
 
 /** Kinds of calls whose places are what they change. */
 const CHANGES: readonly string[] = ["edit", "delete", "move"];

@@ -1,5 +1,6 @@
 // Who may call what in this session: the policy decides, approvals remember, the person is asked about the rest.
 import { Bag } from "../../base/async/bag.js";
+import { type Eventual, whenThere } from "../../base/async/eventual.js";
 import { abortListeners } from "../../base/async/scope.js";
 import { messageOf } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
@@ -15,8 +16,9 @@ import {
   type CatalogTool,
   type DecisionStore,
   decide,
+  type Finding,
   forSession,
-  type GrantedCall,
+  type GrantFacts,
   grantedCall,
   grantLabel,
   hintsOf,
@@ -26,6 +28,7 @@ import {
   NO_PATHS,
   neverLabel,
   type OfferedGrant,
+  type PathTable,
   type PermissionMode,
   type PolicyDecision,
   type PolicyRule,
@@ -37,7 +40,9 @@ import {
 } from "../../tools/index.js";
 import { SESSION_LIMITS } from "../limits.js";
 import type { PermissionAnswer, PermissionChoice, PermissionQuestion, Refusal, SessionPorts } from "../ports.js";
+import { ByServer } from "../servers/by-server.js";
 import { PendingApproval, type Protects, REPLACED } from "./guards.js";
+import { JudgedCall, subjectOf } from "./judged-call.js";
 
 /** What the configuration says now; it may change between two calls. */
 export interface SessionPolicy {
@@ -81,11 +86,13 @@ export interface PermissionsOptions {
   /** Real path of a folder of the session; undefined when there is none. Never rejects. */
   folder?(path: string): Promise<string | undefined>;
   /** Which program or service a server is, see `ToolGrant.program`: without it grants last for the session. Never rejects. */
-  program?(tool: ServerOf): Promise<string | undefined>;
+  program?(tool: ServerOf): Eventual<string | undefined>;
   readonly platform?: NodeJS.Platform;
   /** What content from outside the session has read, for people; undefined when none. */
   outside?(): string | undefined;
   onMigrated?(report: MigrationReport): void;
+  /** What about a tool could mislead, a sentence each; called only when the person is asked. */
+  warnings?(tool: CatalogTool): readonly string[];
   /** A call was let through and is about to be made. */
   onAllowed?(request: PermissionRequest): void;
 }
@@ -94,24 +101,15 @@ export interface PermissionsOptions {
 export interface PermissionRequest
   extends Pick<ApprovalRequest, "toolCallId" | "tool" | "arguments">,
     Partial<Pick<ApprovalRequest, "shown" | "raw" | "onAsking">> {
+  /** Made by whoever answers another question of the session: it cannot wait for that answer. */
+  readonly isNested?: boolean;
   /** How the call looks, for people; called only when the person is asked. Never rejects. */
   look?(): Promise<PermissionQuestion["presentation"]>;
   /** Why it would fail even if allowed; checked before the person is asked. Never rejects. */
   impossible?(): Promise<string | undefined>;
-  /** What about the tool could mislead, a sentence each; called only when the person is asked. */
-  warnings?(): readonly string[];
 }
 
 type PendingCall = Pick<PermissionRequest, "tool" | "arguments">;
-
-/** All that is known of a call before anybody is asked about it. */
-interface JudgedCall {
-  readonly subject: ApprovalSubject;
-  readonly decision: PolicyDecision;
-  readonly call: GrantedCall;
-  /** Neither reads only nor stays on this machine, as far as is known. */
-  readonly mayAct: boolean;
-}
 
 const ALLOWED: Approval = { kind: "allowed" };
 const CANCELLED: Approval = { kind: "cancelled" };
@@ -129,8 +127,8 @@ export class Permissions {
   readonly #log: Log;
   readonly #options: PermissionsOptions;
   readonly #approvals: Approvals;
-  /** By origin and source, which program a server is. */
-  readonly #programs = new Map<string, string | undefined>();
+  /** Which program a server is. */
+  readonly #programs = new ByServer<string | undefined>();
   /** Held tools the person did not approve of: asked about again when they are called, not before. */
   readonly #reviewed = new Set<string>();
   /** Calls that are judged or asked about, and what ends that. */
@@ -147,16 +145,24 @@ export class Permissions {
       log,
       ...defined({ store: options.store }),
       project: async () => (await options.folder?.(".")) ?? "",
-      program: ({ origin, source }) => this.#programs.get(`${origin} ${source}`),
+      program: ({ origin, source }) => this.#programs.get(origin, source),
       onMigrated: (report) => options.onMigrated?.(report),
     });
   }
 
-  /** Never rejects. */
-  async approve(request: PermissionRequest, ports: SessionPorts | undefined, signal: AbortSignal): Promise<Approval> {
-    const approval = await this.#unlessReplaced(request, signal, (pending) => this.#approve(request, ports, pending));
-    if (approval.kind === "allowed") this.#options.onAllowed?.(request);
-    return approval;
+  /** At once where nothing has to be read and nobody asked. Never rejects. */
+  approve(request: PermissionRequest, ports: SessionPorts | undefined, signal: AbortSignal): Eventual<Approval> {
+    const judging = this.#judge(request);
+    const early = judging instanceof Promise ? undefined : this.#withoutAsking(judging);
+    const approving =
+      early ??
+      this.#unlessReplaced(request, signal, async (pending) =>
+        this.#approve(request, await judging, { ports, pending }),
+      );
+    return whenThere(approving, (approval) => {
+      if (approval.kind === "allowed") this.#options.onAllowed?.(request);
+      return approval;
+    });
   }
 
   /** `run` hears of it when the source the call is about is taken out or becomes another's. */
@@ -178,16 +184,22 @@ export class Permissions {
 
   async #approve(
     request: PermissionRequest,
-    ports: SessionPorts | undefined,
-    pending: Pick<PendingApproval<PendingCall>, "signal">,
+    judged: JudgedCall,
+    {
+      ports,
+      pending,
+    }: {
+      readonly ports: SessionPorts | undefined;
+      readonly pending: Pick<PendingApproval<PendingCall>, "signal">;
+    },
   ): Promise<Approval> {
-    const judged = await this.#judge(request);
     const early = this.#withoutAsking(judged);
     if (early) return early;
     const { signal } = pending;
     const impossible = await request.impossible?.();
     if (impossible !== undefined) return { kind: "refused", reason: impossible };
-    const answered = this.#last.then(async () => {
+    const before = request.isNested ? Promise.resolve() : this.#last;
+    const answered = before.then(async () => {
       if (signal.aborted) return CANCELLED;
       // While this question waited, another one's answer may have covered it.
       return (
@@ -196,18 +208,23 @@ export class Permissions {
       );
     });
     const ended = orCancelled(answered, signal);
-    this.#last = ended.catch(() => undefined); // the caller gets the rejection
+    if (!request.isNested) this.#last = ended.catch(() => undefined); // the caller gets the rejection
     return await ended;
   }
 
   /** Reads what was decided, and finds the programs of these tools' servers; until then `whyHeld` knows only this session. */
   async prepare(tools: readonly SourcedTool[]): Promise<void> {
-    await this.#approvals.load();
-    for (const { tool } of tools.length > 1 ? onePerServer(tools) : tools) {
+    for (const { tool } of tools.length > 1 ? onePerServer(tools) : tools) await this.prepareFor(tool);
+  }
+
+  /** The same for a call of one tool, at once where nothing has to be read. */
+  prepareFor(tool: CatalogTool): Eventual<unknown> {
+    return whenThere(this.#approvals.load(), () => {
       const { origin, source } = tool;
-      if (origin === "builtin" || origin === "extra") continue;
-      this.#programs.set(`${origin} ${source}`, await this.#options.program?.(tool));
-    }
+      if (origin === "builtin" || origin === "extra") return undefined;
+      const finding = this.#options.program?.(tool);
+      return whenThere(finding, (program) => this.#programs.set(origin, source, program));
+    });
   }
 
   /** Why a tool should not be offered until the person approves of it; undefined when it may be. */
@@ -243,7 +260,7 @@ export class Permissions {
     const granted: SourcedTool[] = [];
     for (const sourced of tools) {
       const subject = subjectOf(sourced);
-      const { offer } = await this.#grantedCall(subject, {});
+      const { offer } = grantedCall(subject, {}, this.#grantFacts(subject));
       if (!offer || (offer.kind !== "tool" && offer.kind !== "session_tool")) continue;
       if (this.#approvals.status(subject).kind === "never") continue;
       if (this.#replacements !== before) break; // it may be another's by now
@@ -331,22 +348,32 @@ export class Permissions {
     }
   }
 
-  async #judge(request: PermissionRequest): Promise<JudgedCall> {
+  /** Every call comes through here: what is there at once is not waited for, and written out instead of copied. */
+  #judge(request: PermissionRequest): Eventual<JudgedCall> {
+    const preparing = this.prepareFor(request.tool);
+    return preparing instanceof Promise
+      ? preparing.then(() => this.#judgePrepared(request))
+      : this.#judgePrepared(request);
+  }
+
+  #judgePrepared(request: PermissionRequest): Eventual<JudgedCall> {
+    const { places } = this.#options;
+    const { rules } = this.#options.policy();
+    if (!places || !rules.some(isAboutPlaces)) return this.#judgeAt(request, NO_PATHS);
+    const { cwd: toolCwd } = this.#options.server?.(request.tool) ?? {};
+    const resolving = resolvePaths(rules, request.arguments, { ...places, ...defined({ toolCwd }) });
+    return resolving.then((paths) => this.#judgeAt(request, paths));
+  }
+
+  #judgeAt(request: PermissionRequest, paths: PathTable): Eventual<JudgedCall> {
     const { tool, raw = tool.definition, arguments: given } = request;
-    const { places, platform, protects } = this.#options;
-    await this.prepare([{ tool, raw }]);
-    const subject = subjectOf({ tool, raw });
+    const { platform, protects } = this.#options;
     const { mode, mayBypass, rules } = this.#options.policy();
     const { origin, source: server } = tool;
     const { name, annotations } = raw;
-    const { trustsAnnotations = false, cwd, isOfClient } = this.#options.server?.({ origin, source: server }) ?? {};
-    const paths =
-      places && rules.some(isAboutPlaces)
-        ? await resolvePaths(rules, given, { ...places, ...defined({ toolCwd: cwd }) })
-        : NO_PATHS;
-    // Written out, here and below: copies of objects cost more than the decision, and every call comes through here.
+    const { trustsAnnotations = false, cwd, isOfClient } = this.#options.server?.(tool) ?? {};
     const { readOnly, openWorld } = hintsOf({ origin, annotations, trustsAnnotations });
-    const ruled = decide(
+    const decision = decide(
       {
         origin,
         server,
@@ -362,30 +389,41 @@ export class Permissions {
       },
       rules,
     );
-    const mayWrite = ruled.effect !== "deny" && !readOnly;
-    const found = mayWrite ? await protects?.({ tool, arguments: given, cwd }) : undefined;
-    const place = { mode, mayBypass, cwd: cwd ?? places?.cwd ?? "/", home: places?.home };
-    const decision = found && found.length > 0 ? underProtection(ruled, found, place) : ruled;
-    return { subject, decision, call: await this.#grantedCall(subject, given), mayAct: !readOnly || openWorld };
+    const mayWrite = decision.effect !== "deny" && !readOnly;
+    const judged = { subject: subjectOf({ tool, raw }), decision, mayAct: !readOnly || openWorld };
+    const finding = mayWrite ? protects?.({ tool, arguments: given, cwd }) : undefined;
+    return whenThere(finding, (found) => this.#judgedCall(this.#protected(judged, found, cwd), given));
   }
 
-  /** What "always" would mean for a call with these arguments. */
-  async #grantedCall(subject: ApprovalSubject, given: JsonObject): Promise<GrantedCall> {
-    const { platform } = this.#options;
-    const { origin, source, definition } = subject;
+  #protected<Judged extends { readonly decision: PolicyDecision }>(
+    judged: Judged,
+    found: readonly Finding[] | undefined,
+    cwd: string | undefined,
+  ): Judged {
+    if (!found || found.length === 0) return judged;
+    const { places } = this.#options;
+    const { mode, mayBypass } = this.#options.policy();
+    const place = { mode, mayBypass, cwd: cwd ?? places?.cwd ?? "/", home: places?.home };
+    return { ...judged, decision: underProtection(judged.decision, found, place) };
+  }
+
+  #judgedCall(judged: Pick<JudgedCall, "subject" | "decision" | "mayAct">, given: JsonObject): Eventual<JudgedCall> {
+    const { subject } = judged;
+    const { origin, definition } = subject;
+    const facts = this.#grantFacts(subject);
+    if (origin !== "builtin" || definition.name !== "run_command") return new JudgedCall(judged, given, facts);
     const path = typeof given["path"] === "string" ? given["path"] : ".";
-    const isCommand = origin === "builtin" && definition.name === "run_command";
-    return grantedCall(subject, given, {
-      project: this.#approvals.project,
-      folder: isCommand ? await this.#options.folder?.(path) : undefined,
-      program: this.#programs.get(`${origin} ${source}`),
-      ...defined({ platform }),
-    });
+    return whenThere(this.#options.folder?.(path), (folder) => new JudgedCall(judged, given, { ...facts, folder }));
+  }
+
+  #grantFacts({ origin, source }: ApprovalSubject): GrantFacts {
+    const { platform } = this.#options;
+    return { project: this.#approvals.project, program: this.#programs.get(origin, source), platform };
   }
 
   /** Undefined when the person has to be asked. */
   #withoutAsking(judged: JudgedCall): Approval | undefined {
-    const { subject, decision, call } = judged;
+    const { subject, decision } = judged;
     const { effect, rule, reason } = decision;
     if (effect === "deny") return { kind: "refused", reason };
     const status = this.#approvals.status(subject);
@@ -401,7 +439,7 @@ export class Permissions {
     }
     // A rule that says ask is about these arguments, whatever was granted.
     if (rule !== undefined || hold !== undefined || status.kind === "changed") return undefined;
-    return this.#approvals.covers(call) ? ALLOWED : undefined;
+    return this.#approvals.covers(judged.call) ? ALLOWED : undefined;
   }
 
   /** Why a call is asked about that a grant, a rule or the mode would let through; undefined when none of that is so. */
@@ -426,7 +464,7 @@ export class Permissions {
 
   #question(request: PermissionRequest, judged: JudgedCall): PermissionQuestion {
     const { toolCallId, tool, arguments: given, shown = given } = request;
-    const warnings = request.warnings?.() ?? [];
+    const warnings = this.#options.warnings?.(tool) ?? [];
     const { subject, decision } = judged;
     const isRuled = decision.effect === "ask" && decision.rule !== undefined;
     const reason = this.#whyAsked(judged) ?? (isRuled ? decision.reason : undefined);
@@ -505,30 +543,6 @@ function lacking({ change, lock, reason, isFormer }: PermissionQuestion): readon
     ...(reason === undefined ? [] : [reason]),
     ...(isFormer ? [FORMER] : []),
   ];
-}
-
-/** A tool of the catalog as what is approved: the form its source gave it. */
-function subjectOf({ tool, raw }: SourcedTool): ApprovalSubject {
-  return new Subject(tool, raw);
-}
-
-/** Its hash is made when it is first read: most tools are never decided on. */
-class Subject implements ApprovalSubject {
-  readonly #tool: CatalogTool;
-  readonly origin: ToolOrigin;
-  readonly source: string;
-  readonly definition: ApprovalSubject["definition"];
-
-  constructor(tool: CatalogTool, raw: ApprovalSubject["definition"]) {
-    this.#tool = tool;
-    this.origin = tool.origin;
-    this.source = tool.source;
-    this.definition = raw;
-  }
-
-  get definitionHash(): string {
-    return this.#tool.definitionHash;
-  }
 }
 
 /** A client that never answers must not hold up the questions after a turn that was cancelled. */

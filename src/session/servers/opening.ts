@@ -17,7 +17,7 @@ import {
   type ServerSpec,
   sharingKey,
 } from "../../mcp/index.js";
-import { mcpSource, type SourceSettings, type ToolOrigin, type ToolSource, usedTools } from "../../tools/index.js";
+import { mcpSource, type SourceSettings, type ToolOrigin, usedTools } from "../../tools/index.js";
 import type { Notify, ServerStatus } from "../events.js";
 import { SESSION_LIMITS } from "../limits.js";
 import type { OutputSink, SessionOptions } from "../options.js";
@@ -100,16 +100,12 @@ export function openServer(
   };
   const mayRepeat = (tool: string) => wanted.settings?.tools?.[tool]?.isIdempotent ?? false;
   const followed = calls.follow(mcpSource(connection, origin, onFailed));
-  let latencyMs: number | undefined;
-  const call: ToolSource["call"] = async (request) => {
-    const sentMs = world.monotonicMs();
-    const outcome = await followed.call(request);
-    if (outcome.kind === "done") latencyMs = Math.round(world.monotonicMs() - sentMs);
-    return outcome;
-  };
   const status = followStatus(connection, wanted, options);
-  const details = () => defined({ latencyMs, stderr: lastLines(connection), restarts: status.restarts() });
-  return { wanted, connection, source: { ...followed, call, mayRepeat }, login, status: status.now, details };
+  const details = () => {
+    const { latencyMs } = calls;
+    return defined({ latencyMs, stderr: lastLines(connection), restarts: status.restarts() });
+  };
+  return { wanted, connection, source: { ...followed, mayRepeat }, login, status: status.now, details };
 }
 
 /** Reports each change of state that people should see. Returns how to read the status now. */

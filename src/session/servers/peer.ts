@@ -120,22 +120,30 @@ type Followable = Pick<SourceCall, "toolCallId" | "signal" | "onProgress">;
 const NO_END: ToolOutcome = { kind: "unknown", reason: "its source knows nothing of calls that last" };
 
 export class RunningCalls {
-  readonly #world: Pick<World, "after">;
+  readonly #world: Pick<World, "after" | "monotonicMs">;
   readonly #running = new Bag<FollowedCall>();
+  /** How long the last call took that went well. */
+  latencyMs: number | undefined;
 
-  constructor(world: Pick<World, "after">) {
+  constructor(world: Pick<World, "after" | "monotonicMs">) {
     this.#world = world;
   }
 
   /** The same source; its calls are known here while they run. */
   follow(source: ToolSource): ToolSource {
-    const resumed: NonNullable<ToolSource["resume"]> = (call, lasting) =>
-      this.#during(call, (onProgress) => source.resume?.({ ...call, onProgress }, lasting) ?? Promise.resolve(NO_END));
-    return {
-      ...source,
-      call: (call) => this.#during(call, (onProgress) => source.call({ ...call, onProgress })),
-      ...defined({ resume: source.resume ? resumed : undefined }),
+    const resume: NonNullable<ToolSource["resume"]> = (call, lasting) =>
+      this.#during(call, async (onProgress) => (await source.resume?.({ ...call, onProgress }, lasting)) ?? NO_END);
+    const call: ToolSource["call"] = async (request) => {
+      const beganMs = this.#world.monotonicMs();
+      const { toolCallId, tool, arguments: given, definition, signal, expected, onLasting } = request;
+      // Written out: copies of objects cost every call more.
+      const outcome = await this.#during(request, (onProgress) =>
+        source.call({ toolCallId, tool, arguments: given, definition, signal, expected, onProgress, onLasting }),
+      );
+      if (outcome.kind === "done") this.latencyMs = Math.round(this.#world.monotonicMs() - beganMs);
+      return outcome;
     };
+    return { ...source, call, ...defined({ resume: source.resume && resume }) };
   }
 
   async #during(
@@ -145,7 +153,7 @@ export class RunningCalls {
     const followed = new FollowedCall(call, this.#world);
     this.#running.add(followed);
     try {
-      return await run((progress) => followed.progress(progress));
+      return await run(followed.progress);
     } finally {
       this.#running.delete(followed);
       followed.end();
@@ -181,10 +189,10 @@ class FollowedCall {
     this.#world = world;
   }
 
-  progress(progress: ToolProgress): void {
+  readonly progress = (progress: ToolProgress): void => {
     this.#last = progress;
     this.#tell();
-  }
+  };
 
   say(line: string): void {
     const { lines, lineChars } = SESSION_LIMITS.callLog;

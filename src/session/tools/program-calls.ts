@@ -1,4 +1,5 @@
 // The calls a program makes beside any turn, tied to their session: none outlives it, and none begins once it closes.
+import { Bag } from "../../base/async/bag.js";
 import { orAborted } from "../../base/async/deadline.js";
 import { abortListeners } from "../../base/async/scope.js";
 import type { World } from "../../base/ports/world.js";
@@ -9,32 +10,57 @@ import type { ProgramResult } from "./tools.js";
 
 export const CANCELLED_CALL: ProgramResult = { outcome: { kind: "cancelled" }, forModel: [] };
 
-export class ProgramCalls {
-  readonly #open = new Map<AbortController, Promise<unknown>>();
+interface OpenCall {
+  /** Aborts with the caller's signal, and when the session ends. */
+  readonly signal: AbortSignal;
+  /** To be called once, whatever became of the call. */
+  end(): void;
+}
 
-  /** `work` hears of the caller's signal and of the session's end. */
-  async run(
-    signal: AbortSignal | undefined,
-    work: (signal: AbortSignal) => Promise<ProgramResult>,
-  ): Promise<ProgramResult> {
-    const call = new AbortController();
-    const abort = () => call.abort(signal?.reason);
-    if (signal?.aborted === true) abort();
-    else if (signal) abortListeners(signal).add(abort);
-    const running = work(call.signal);
-    this.#open.set(call, running);
-    try {
-      return await running;
-    } finally {
-      this.#open.delete(call);
-      if (signal) abortListeners(signal).delete(abort);
-    }
+export class ProgramCalls {
+  /** Of calls without a signal of their own, which are most: all of them share one. Made with the first. */
+  #ending: AbortController | undefined;
+  /** Of calls that brought a signal. */
+  readonly #controllers = new Bag<AbortController>();
+  #open = 0;
+  #onAllEnded: () => void = () => {};
+
+  begin(given: AbortSignal | undefined): OpenCall {
+    this.#open += 1;
+    if (given) return this.#beginWith(given);
+    this.#ending ??= new AbortController();
+    return { signal: this.#ending.signal, end: this.#ended };
   }
+
+  #beginWith(given: AbortSignal): OpenCall {
+    const call = new AbortController();
+    const abort = () => call.abort(given.reason);
+    this.#controllers.add(call);
+    if (given.aborted) abort();
+    else abortListeners(given).add(abort);
+    return {
+      signal: call.signal,
+      end: () => {
+        abortListeners(given).delete(abort);
+        this.#controllers.delete(call);
+        this.#ended();
+      },
+    };
+  }
+
+  readonly #ended = (): void => {
+    this.#open -= 1;
+    if (this.#open === 0) this.#onAllEnded();
+  };
 
   /** Cancels all that run; resolves once they have ended, or have had their time. */
   async end(reason: unknown, world: Pick<World, "deadline">): Promise<void> {
-    const ended = Promise.allSettled(this.#open.values());
-    for (const call of this.#open.keys()) call.abort(reason);
+    if (this.#open === 0) return;
+    const ended = new Promise<void>((resolve) => {
+      this.#onAllEnded = resolve;
+    });
+    this.#ending?.abort(reason);
+    for (const call of this.#controllers) call.abort(reason);
     using patience = world.deadline(SESSION_LIMITS.programCallEndMs);
     await orAborted(ended, patience.signal).catch(() => undefined); // the session closes all the same
   }

@@ -1,5 +1,6 @@
 // The tools of one session: what its servers, Tenon and the embedder bring, put in front of the model and run under its policy.
 import { join, resolve } from "node:path";
+import type { Eventual } from "../../base/async/eventual.js";
 import type { Scope } from "../../base/async/scope.js";
 import { defined } from "../../base/json/defined.js";
 import { flatCopy, hashJson, type JsonObject } from "../../base/json/json.js";
@@ -12,6 +13,7 @@ import { foreignOwner, launchFingerprint, type ServerSpec } from "../../mcp/inde
 import { type Model, unknownOptions } from "../../models/index.js";
 import {
   type AbsentServer,
+  type CatalogEntry,
   type CatalogTool,
   type CatalogView,
   DecisionFiles,
@@ -34,6 +36,7 @@ import {
   type ToolOutcome,
   type ToolSource,
   UsageMemory,
+  type WantedCall,
   type WhyAnswer,
 } from "../../tools/index.js";
 import type { Notify } from "../events.js";
@@ -42,6 +45,7 @@ import type { SessionOptions } from "../options.js";
 import { LockGuard, type OutsideRead, OutsideReads, protectedFiles } from "../permission/guards.js";
 import { Permissions, type ServerFacts, type SessionPolicy } from "../permission/permissions.js";
 import type { ClientName, SessionPorts, ToolCaller } from "../ports.js";
+import { ByServer } from "../servers/by-server.js";
 import type { OpenServer } from "../servers/entry.js";
 import { resultsFolder } from "../store/file-store.js";
 import { ExtraTools, type SetToolsAnswer, type SetToolsRequest } from "./extra-tools.js";
@@ -90,6 +94,8 @@ export interface ProgramCall {
   /** Any name of the tool: the model's, its own, or `server/tool`. */
   readonly name: string;
   readonly arguments: JsonObject;
+  /** Made to answer a question of this session: what is asked about it cannot wait for that answer. */
+  readonly isNested?: boolean;
 }
 
 export interface ProgramResult {
@@ -118,10 +124,12 @@ export class SessionTools implements AsyncDisposable {
   readonly #options: SessionToolsOptions;
   readonly #resources: ResourceSource;
   /** Looked up once for each launch: a call need not wait for the disk. */
-  readonly #programs = new WeakMap<ServerSpec, Promise<string | undefined>>();
+  readonly #programs = new WeakMap<ServerSpec, { readonly program: Eventual<string | undefined> }>();
   readonly #lock = new LockGuard();
   /** By origin and name, the servers whose tools are in the catalog. */
   readonly #servers = new Map<string, OpenServer>();
+  /** The same, for calls. */
+  readonly #opened = new ByServer<OpenServer>();
   /** Whose each server is or was that is not of this machine; the latest last. One that is not in here is taken for new. */
   readonly #owners = new Map<string, string>();
   /** What the project's prompts led to before, for searches: opened when the configuration wants it. */
@@ -159,7 +167,11 @@ export class SessionTools implements AsyncDisposable {
   follow(servers: readonly OpenServer[], absent: readonly AbsentServer[]): void {
     const before = new Map(this.#servers);
     this.#servers.clear();
-    for (const server of servers) this.#servers.set(keyOf(server.source), server);
+    this.#opened.clear();
+    for (const server of servers) {
+      this.#servers.set(keyOf(server.source), server);
+      this.#opened.set(server.source.origin, server.source.name, server);
+    }
     for (const { source, connection } of servers) this.#followOwner(source, foreignOwner(connection.spec));
     // Removed ones first: a server of another layer that takes the place of one replaces it, and shadows none.
     for (const [key, { source }] of before) {
@@ -265,16 +277,14 @@ export class SessionTools implements AsyncDisposable {
   }
 
   /** How calls are approved, kept and accounted for; the journal is the session's own. */
-  ports(): Omit<RunPorts, "media" | "journal"> {
+  ports(isNested: boolean = false): Omit<RunPorts, "media" | "journal"> {
     const options = this.#options;
     return {
       world: options.world,
       results: this.results,
       approve: (request, signal) => {
-        const { tool, arguments: given, toolCallId, raw, shown } = request;
-        const onAsking = () => request.onAsking();
-        const warnings = () => [...(this.#extra?.about(tool) ?? []), ...this.catalog.lookAlikes(tool.id)];
-        const asked = { toolCallId, tool, arguments: given, raw, shown, onAsking, warnings };
+        const asked = isNested ? { ...request, isNested } : request;
+        const { tool, arguments: given } = request;
         if (tool.origin !== "builtin") return this.permissions.approve(asked, options.ports(), signal);
         const look = () => this.builtin.preview(tool.definition.name, given, signal);
         const impossible = () => this.builtin.impossible(tool.definition.name, given);
@@ -286,39 +296,49 @@ export class SessionTools implements AsyncDisposable {
   }
 
   /** A call beside the conversation. Never rejects. */
-  async callForProgram(
-    { name, arguments: given }: ProgramCall,
-    signal: AbortSignal,
-    model: Model,
-  ): Promise<ProgramResult> {
+  async callForProgram(wanted: ProgramCall, signal: AbortSignal, model: Model): Promise<ProgramResult> {
+    const known = this.#entryFor(wanted.name);
+    const preparing = known && this.permissions.prepareFor(known.tool);
+    const isLater = preparing instanceof Promise;
+    if (isLater && !(await unlessAborted(preparing, signal))) return CANCELLED_CALL;
+    const entry = isLater ? this.#entryFor(wanted.name) : known; // what is held depends on what was read
+    const call = this.#programCall(wanted, entry);
+    if (!call) return notJson(entry?.tool.id ?? wanted.name);
+    const prepared = prepareCall(call, this.catalog.lookUp());
+    const ports = wanted.isNested ? this.#makePortsFor(model, true) : this.#portsFor(model);
+    const { model: forModel, outcome, raw } = await runCall(prepared, ports, { signal });
+    return { outcome: raw ?? outcome, forModel: forModel.content };
+  }
+
+  #entryFor(name: string): CatalogEntry | undefined {
     const offer = this.catalog.lookUp();
-    let id = name;
-    let entry = offer.find(name);
-    if (!entry) {
-      const resolved = this.catalog.resolve(name);
-      if (resolved.kind === "one") id = resolved.known.tool.id;
-      entry = offer.find(id);
-    }
-    if (entry && !(await unlessAborted(this.permissions.prepare([entry]), signal))) return CANCELLED_CALL;
-    const flat = flatCopy(given);
-    const argumentsJson = flat ? undefined : jsonOf(given);
-    if (!flat && argumentsJson === undefined) return notJson(id);
+    const entry = offer.find(name);
+    if (entry) return entry;
+    const resolved = this.catalog.resolve(name);
+    return resolved.kind === "one" ? offer.find(resolved.known.tool.id) : undefined;
+  }
+
+  /** Undefined when the arguments are no JSON. */
+  #programCall({ name, arguments: given }: ProgramCall, entry: CatalogEntry | undefined): WantedCall | undefined {
     this.#programCalls += 1;
     const toolCallId = `program-${this.#programCalls}`;
-    const call = flat
-      ? { toolCallId, name: id, arguments: flat }
-      : { toolCallId, name: id, argumentsJson: argumentsJson ?? "" };
-    const options = { signal, onEvent: NOT_HEARD };
-    const { model: forModel, outcome, raw } = await runCall(prepareCall(call, offer), this.#portsFor(model), options);
-    return { outcome: raw ?? outcome, forModel: forModel.content };
+    const id = entry?.tool.id ?? name;
+    const flat = flatCopy(given);
+    if (flat) return { toolCallId, name: id, entry, arguments: flat };
+    const argumentsJson = jsonOf(given);
+    return argumentsJson === undefined ? undefined : { toolCallId, name: id, entry, argumentsJson };
   }
 
   /** Of calls of the program: made once for each model. */
   #portsFor(model: Model): RunPorts {
     if (this.#programPorts?.model === model) return this.#programPorts.ports;
-    const ports = { ...this.ports(), journal: NOT_RECORDED, media: mediaOf(model), onUsed: NOT_HEARD };
+    const ports = this.#makePortsFor(model, false);
     this.#programPorts = { model, ports };
     return ports;
+  }
+
+  #makePortsFor(model: Model, isNested: boolean): RunPorts {
+    return { ...this.ports(isNested), journal: NOT_RECORDED, media: mediaOf(model), onUsed: NOT_HEARD };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -347,6 +367,7 @@ export class SessionTools implements AsyncDisposable {
         else this.outside.note(tool, given);
       },
       onMigrated: (report) => options.onNotice("info", migrationText(report)),
+      warnings: (tool) => [...(this.#extra?.about(tool) ?? []), ...this.catalog.lookAlikes(tool.id)],
       places: { files: world.files, cwd, ...defined({ home }) },
       policy: () => options.policy(),
       protects: protectedFiles({ ...options, describe: (tool, args) => this.builtin.describe(tool, args) }),
@@ -355,15 +376,19 @@ export class SessionTools implements AsyncDisposable {
     });
   }
 
-  async #programOf(tool: Pick<CatalogTool, "origin" | "source">): Promise<string | undefined> {
-    const spec = this.#servers.get(keyOf({ origin: tool.origin, name: tool.source }))?.connection.spec;
-    const { world, cwd } = this.#options;
+  #programOf({ origin, source }: Pick<CatalogTool, "origin" | "source">): Eventual<string | undefined> {
+    const spec = this.#opened.get(origin, source)?.connection.spec;
     if (!spec) return undefined;
-    const { origin, source } = tool;
     const known = this.#programs.get(spec);
-    const program = known ?? recordedText(world, "program", { origin, source }, () => programOf(spec, { world, cwd }));
-    this.#programs.set(spec, program);
-    return await program;
+    if (known) return known.program;
+    const { world, cwd } = this.#options;
+    const looked = recordedText(world, "program", { origin, source }, () => programOf(spec, { world, cwd }));
+    const program = looked.then((text) => {
+      this.#programs.set(spec, { program: text });
+      return text;
+    });
+    this.#programs.set(spec, { program });
+    return program;
   }
 
   /** Grants every tool a server has now in this project; the names of those granted. Undefined: no such server. */
@@ -381,7 +406,7 @@ export class SessionTools implements AsyncDisposable {
   /** Empty for tools that are neither a server's nor a client's own. */
   #factsOf({ origin, source }: Pick<CatalogTool, "origin" | "source">): ServerFacts {
     if (origin === "extra" && this.#extra?.has(source)) return { isOfClient: true };
-    const server = this.#servers.get(keyOf({ origin, name: source }));
+    const server = this.#opened.get(origin, source);
     if (!server) return {};
     const { trustsAnnotations = false, trustsResults = false } = server.wanted;
     const { spec } = server.connection;

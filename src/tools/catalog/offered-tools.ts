@@ -146,7 +146,8 @@ export class Offering {
   /** The tools as they are now, for calls beside the conversation. */
   lookUp(): Offer {
     this.refresh();
-    return this.#offer ?? this.#offerOf(this.list);
+    this.#offer ??= this.#offerOf(this.list);
+    return this.#offer;
   }
 
   /** The list of the next model call. */

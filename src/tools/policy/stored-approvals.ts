@@ -1,5 +1,6 @@
 // What the person has decided, as one session knows it: grants, refusals, and the definitions tools were used with.
 import { isAbsolute, relative } from "node:path";
+import type { Eventual } from "../../base/async/eventual.js";
 import { messageOf } from "../../base/errors.js";
 import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
@@ -55,16 +56,18 @@ export class Approvals {
   /** By id. */
   readonly #grants = new Map<string, OfferedGrant>();
   #problems: readonly DecisionProblem[] = [];
-  #loaded: Promise<void> | undefined;
+  #loading: Promise<undefined> | undefined;
+  #isLoaded = false;
 
   constructor(options: ApprovalsOptions) {
     this.#options = options;
   }
 
   /** Reads what was decided, once. Before that nothing of it counts. Never rejects. */
-  load(): Promise<void> {
-    this.#loaded ??= this.#read();
-    return this.#loaded;
+  load(): Eventual<undefined> {
+    if (this.#isLoaded) return undefined;
+    this.#loading ??= this.#read();
+    return this.#loading;
   }
 
   /** What is in force in this session now. */
@@ -175,8 +178,8 @@ export class Approvals {
   /** Takes a decision back, in this session too. Rejects when the store cannot remove it. */
   async revoke({ id, decision }: KeptDecision): Promise<void> {
     await this.#options.store?.remove(id);
-    if (decision.kind === "never") this.#refused.delete(keyOfNames(decision));
-    else if (decision.kind === "former") this.#former?.delete(keyOfNames(decision));
+    if (decision.kind === "never") this.#refused.delete(approvalKey(decision));
+    else if (decision.kind === "former") this.#former?.delete(approvalKey(decision));
     else this.forget(decision);
   }
 
@@ -184,7 +187,7 @@ export class Approvals {
   forget(grant: OfferedGrant): void {
     this.#grants.delete(grantId(grant));
     if (grant.kind !== "tool" && grant.kind !== "session_tool") return;
-    const key = keyOfNames(grant);
+    const key = approvalKey(grant);
     const known = this.#accepted.get(key);
     if (known) this.#accepted.set(key, { ...known, isApproved: false });
   }
@@ -195,7 +198,7 @@ export class Approvals {
       const isOfName = (grant.kind === "session_tool" || grant.kind === "resources") && grant.server === server;
       if (isOfName && (grant.kind === "resources" || grant.origin === origin)) this.#grants.delete(id);
     }
-    const prefix = keyOfNames({ origin, server, tool: "" });
+    const prefix = approvalKey({ origin, server, tool: "" });
     for (const key of this.#accepted.keys()) if (key.startsWith(prefix)) this.#accepted.delete(key);
   }
 
@@ -219,16 +222,21 @@ export class Approvals {
     }
   }
 
-  async #read(): Promise<void> {
-    const { store, log } = this.#options;
+  async #read(): Promise<undefined> {
     this.project = await this.#options.project();
+    await this.#readStore();
+    this.#isLoaded = true;
+  }
+
+  async #readStore(): Promise<void> {
+    const { store, log } = this.#options;
     if (!store) return;
     try {
       const { decisions, problems, migrated } = await store.load(this.project);
       this.#problems = problems;
       for (const { decision, decidedAt } of decisions) {
-        if (decision.kind === "never") this.#refused.set(keyOfNames(decision), decidedAt);
-        else if (decision.kind === "former") (this.#former ??= new Map()).set(keyOfNames(decision), decision);
+        if (decision.kind === "never") this.#refused.set(approvalKey(decision), decidedAt);
+        else if (decision.kind === "former") (this.#former ??= new Map()).set(approvalKey(decision), decision);
         else this.#grants.set(grantId(decision), decision);
       }
       if (migrated) this.#options.onMigrated?.(migrated);
@@ -245,7 +253,7 @@ export class Approvals {
     if (known) return known;
     const mine = this.grants
       .filter((grant) => grant.kind === "tool")
-      .filter((grant) => keyOfNames(grant) === key && grant.program === this.#options.program?.(subject));
+      .filter((grant) => approvalKey(grant) === key && grant.program === this.#options.program?.(subject));
     const granted = mine.find((grant) => grant.definitionHash === subject.definitionHash) ?? mine.at(-1);
     const found = granted ?? this.#former?.get(key);
     if (!found) return undefined;
@@ -254,11 +262,12 @@ export class Approvals {
   }
 }
 
-function keyOf({ origin, source, definition }: ApprovalSubject): string {
-  return keyOfNames({ origin, server: source, tool: definition.name });
+function keyOf({ origin, source, definition, key }: ApprovalSubject): string {
+  return key ?? approvalKey({ origin, server: source, tool: definition.name });
 }
 
-function keyOfNames({ origin, server, tool }: ToolName): string {
+/** By which decisions about a tool are found, see `ApprovalSubject`. */
+export function approvalKey({ origin, server, tool }: ToolName): string {
   return `${origin}\0${server}\0${tool}`;
 }
 
@@ -269,6 +278,8 @@ export interface ApprovalSubject {
   readonly source: string;
   readonly definition: ToolDefinition;
   readonly definitionHash: string;
+  /** What `approvalKey` says of it, where that was asked before: every call asks several times. */
+  readonly key?: string;
 }
 
 /** A command in one folder of one project. */
@@ -329,20 +340,20 @@ export function resourcesOf(tool: string, { server }: JsonObject): string | unde
   return tool === READ_RESOURCE && typeof server === "string" && server !== "" ? server : undefined;
 }
 
-/**
- * `project` and `folder` are real paths: of the session's folder, and of the folder a command would run in, if there is one.
- * `program` as in `ToolGrant`; undefined for a server that cannot be distinguished from another one of the same name.
- */
+export interface GrantFacts {
+  /** Real path of the session's folder. */
+  readonly project: string;
+  /** Real path of the folder a command would run in, if there is one. */
+  readonly folder?: string | undefined;
+  /** As in `ToolGrant`; undefined for a server that cannot be distinguished from another one of the same name. */
+  readonly program?: string | undefined;
+  readonly platform?: NodeJS.Platform | undefined;
+}
+
 export function grantedCall(
   { origin, source: server, definition: { name: tool }, definitionHash }: ApprovalSubject,
   given: JsonObject,
-  {
-    project,
-    folder,
-    program,
-    platform,
-  }: Pick<ToolGrant, "project"> &
-    Partial<Record<"folder" | "program", string | undefined>> & { readonly platform?: NodeJS.Platform },
+  { project, folder, program, platform }: GrantFacts,
 ): GrantedCall {
   const inSession: GrantedCall = { offer: { kind: "session_tool", origin, server, tool, definitionHash } };
   if (origin !== "builtin") {

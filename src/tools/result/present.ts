@@ -1,4 +1,5 @@
 // The form of an outcome for a model and for people: every block kind, within the bounds, marked, nothing left silent.
+import { type Eventual, whenThere } from "../../base/async/eventual.js";
 import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonValue, parseJson, sameJson } from "../../base/json/json.js";
@@ -40,32 +41,14 @@ export interface Presented {
   readonly raw?: ToolOutcome;
 }
 
-/** Rejects only for a bug: the result says what could not be kept. */
-export async function presentOutcome(outcome: ToolOutcome, context: ResultContext): Promise<Presented> {
+/** Rejects or throws only for a bug: the result says what could not be kept. */
+export function presentOutcome(outcome: ToolOutcome, context: ResultContext): Eventual<Presented> {
   switch (outcome.kind) {
     case "done":
     case "failed": {
-      const { kind, structured, warnings } = outcome;
-      const isOwn = outcome.kind === "failed" && outcome.isOwn === true;
-      const { model, person } = await new Presentation(context).present(outcome, kind);
-      if (!isOwn && structured === undefined && warnings === undefined) {
-        const { origin } = context;
-        return { model: { isError: kind === "failed", content: model, origin }, outcome: { kind, content: person } };
-      }
-      const isShort = structured !== undefined && jsonStart(structured, LIMITS.resultMaxBytes).isWhole;
-      const shown = {
-        isOwn: isOwn || undefined,
-        structured: isShort ? structured : undefined,
-        warnings: warnings?.map((one) => markForeign(one)),
-      };
-      return {
-        model: {
-          isError: kind === "failed",
-          content: model,
-          ...defined({ origin: isOwn ? undefined : context.origin }),
-        },
-        outcome: { kind, content: person, ...defined(shown) },
-      };
+      const plain = plainTexts(outcome);
+      const placed = plain ? { model: plain, person: plain } : new Presentation(context).present(outcome, outcome.kind);
+      return whenThere(placed, (content) => presentedAnswer(outcome, content, context));
     }
     case "cancelled":
       return { model: said("The call was cancelled by the person."), outcome };
@@ -81,6 +64,31 @@ export async function presentOutcome(outcome: ToolOutcome, context: ResultContex
     default:
       return unreachable(outcome);
   }
+}
+
+type AnswerOutcome = Extract<ToolOutcome, ToolAnswer>;
+type PlacedContent = Readonly<Record<"model" | "person", readonly ContentBlock[]>>;
+
+function presentedAnswer(
+  answer: AnswerOutcome,
+  { model, person }: PlacedContent,
+  { origin }: ResultContext,
+): Presented {
+  const { kind, structured, warnings } = answer;
+  const isOwn = answer.kind === "failed" && answer.isOwn === true;
+  if (!isOwn && structured === undefined && warnings === undefined) {
+    return { model: { isError: kind === "failed", content: model, origin }, outcome: { kind, content: person } };
+  }
+  const isShort = structured !== undefined && jsonStart(structured, LIMITS.resultMaxBytes).isWhole;
+  const shown = {
+    isOwn: isOwn || undefined,
+    structured: isShort ? structured : undefined,
+    warnings: warnings?.map((one) => markForeign(one)),
+  };
+  return {
+    model: { isError: kind === "failed", content: model, ...defined({ origin: isOwn ? undefined : origin }) },
+    outcome: { kind, content: person, ...defined(shown) },
+  };
 }
 
 /** The form for a model of an outcome that was journaled: its texts are marked and clipped already. */
@@ -127,8 +135,10 @@ export function nothingOf(kind: "done" | "failed"): string {
 function plainTexts({ content, structured }: ToolAnswer): readonly ContentBlock[] | undefined {
   const [block] = content;
   if (content.length !== 1 || structured !== undefined || block?.type !== "text") return undefined;
-  const texts = block.text.trim() === "" ? undefined : allWithin([wordsOf(block)], WHOLE);
-  return texts?.map((one) => text(one));
+  const { text: given } = block;
+  if (given.length > WHOLE.maxBytes || given.trim() === "") return undefined;
+  const marked = isHostText(block) ? given : markForeign(given);
+  return fits(marked, WHOLE) ? [text(marked)] : undefined;
 }
 
 class Presentation {
@@ -142,12 +152,7 @@ class Presentation {
     this.#media = new MediaAllowance(context);
   }
 
-  async present(
-    answer: ToolAnswer,
-    kind: "done" | "failed",
-  ): Promise<Readonly<Record<"model" | "person", readonly ContentBlock[]>>> {
-    const plain = plainTexts(answer);
-    if (plain) return { model: plain, person: plain };
+  async present(answer: ToolAnswer, kind: "done" | "failed"): Promise<PlacedContent> {
     const placed: Placed[] = [];
     for (const block of answer.content) placed.push(await this.#place(block));
     const structured = await this.#structured(answer, placed);
@@ -268,9 +273,18 @@ function isSaidBy(texts: readonly string[], structured: JsonValue): boolean {
 
 function isJsonOf(json: string, value: JsonValue | undefined): boolean {
   if (json === value) return true;
-  if (json.length > LIMITS.resultMaxBytes) return json.trimStart()[0] === (Array.isArray(value) ? "[" : "{");
+  if (value === undefined || !mayBeJsonOf(json, value)) return false; // most texts: a parser's error costs more
+  if (json.length > LIMITS.resultMaxBytes) return typeof value === "object" && value !== null;
   const parsed = parseJson(json); // no deeper than sameJson may walk
   return parsed.ok && sameJson(parsed.value, value);
+}
+
+/** By the first character. */
+function mayBeJsonOf(json: string, value: JsonValue): boolean {
+  const first = json.trimStart().charAt(0);
+  if (typeof value === "string") return first === '"';
+  if (typeof value !== "object" || value === null) return first !== "{" && first !== "[" && first !== '"';
+  return first === (Array.isArray(value) ? "[" : "{");
 }
 
 /** What there is to say about one block. */

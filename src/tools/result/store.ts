@@ -3,7 +3,7 @@
 import { Pace } from "../../base/async/pace.js";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import { isJsonObject, type JsonValue, parseObject } from "../../base/json/json.js";
+import { isJsonObject, type JsonValue, measure, parseObject } from "../../base/json/json.js";
 import type { AppendFile, Files, World } from "../../base/ports/world.js";
 import type { SpilledBlock } from "../../base/text/content.js";
 import { TOOL_LIMITS } from "../limits.js";
@@ -387,8 +387,13 @@ interface Frame {
 /** A text inside the value that is longer is cut into parts of this many characters. */
 const STRING_CHARS = 65_536;
 
+/** Up to this a value is written down in one go: token by token costs several times as much. */
+const SMALL_JSON = { maxNodes: 500, maxBytes: 16_384, maxDepth: 30 } as const;
+
 /** The start of the value's JSON, and whether that is all of it. */
 export function jsonStart(value: JsonValue, maxChars: number): { readonly text: string; readonly isWhole: boolean } {
+  const small = measure(value, SMALL_JSON).over === undefined ? JSON.stringify(value) : undefined;
+  if (small !== undefined && small.length <= maxChars) return { text: small, isWhole: true };
   let text = "";
   for (const token of jsonTokens(value)) {
     text += token;

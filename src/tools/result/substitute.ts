@@ -7,6 +7,7 @@
 //   result's JSON (RFC 6901; "" is all of it).
 // - To pass such an object itself, write one `$` more: `{"$$result":"r12"}` arrives as `{"$result":"r12"}`.
 // - What is put in is never looked through again: data of one tool cannot ask for more.
+import type { Eventual } from "../../base/async/eventual.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
@@ -47,8 +48,11 @@ function hasResultReferences(value: JsonValue | undefined, depth = 0): boolean {
 }
 
 /** The arguments themselves when there is nothing to replace in them. */
-export async function substituteResults(given: JsonObject, store: ResultStore): Promise<Substituted> {
-  if (!hasResultReferences(given)) return { ok: true, arguments: given, inserted: [] };
+export function substituteResults(given: JsonObject, store: ResultStore): Eventual<Substituted> {
+  return hasResultReferences(given) ? substituted(given, store) : { ok: true, arguments: given, inserted: [] };
+}
+
+async function substituted(given: JsonObject, store: ResultStore): Promise<Substituted> {
   if (referenceOf(given)) {
     return { ok: false, reason: `the arguments as a whole cannot be a reference to a result: use it for one of them` };
   }

@@ -1,4 +1,5 @@
 // One prepared call to exactly one outcome: fill in, validate, approve, journal, send.
+import { type Eventual, whenThere } from "../../base/async/eventual.js";
 import { abortListeners, contained } from "../../base/async/scope.js";
 import { messageOf } from "../../base/errors.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
@@ -9,7 +10,7 @@ import { checkAgainstSchema, withoutMisfitNulls } from "../../base/schema/schema
 import { type CatalogEntry, callArguments } from "../catalog/offer.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { hintsOf } from "../policy/decide.js";
-import type { ModelMedia } from "../result/blocks.js";
+import type { ModelMedia, ResultContext } from "../result/blocks.js";
 import { type Presented, presentOutcome } from "../result/present.js";
 import type { ResultStore } from "../result/store.js";
 import { type Inserted, type Substituted, substituteResults } from "../result/substitute.js";
@@ -27,7 +28,8 @@ import { notMade, type Preparation, PreparedCall, preparedWhenStarted, type Sent
 
 export interface RunOptions {
   readonly signal: AbortSignal;
-  readonly onEvent: (event: CallEvent) => void;
+  /** Without it no times are taken either. */
+  readonly onEvent?: (event: CallEvent) => void;
 }
 
 const CANCELLED: ToolOutcome = { kind: "cancelled" };
@@ -37,78 +39,101 @@ const CANCELLED: ToolOutcome = { kind: "cancelled" };
  * the source ignores the signal. The last event is `ended`, which comes once.
  */
 export async function runCall(call: PreparedCall, ports: RunPorts, options: RunOptions): Promise<Presented> {
-  const { preparation, outcome, sentFor: tookMs } = await runToOutcome(call, ports, options);
-  const tool = preparation?.entry?.tool;
-  const source = tookMs === undefined ? undefined : tool;
-  const label = preparation?.plan.kind === "lasting" ? preparation.plan.lasting.label : source?.label;
-  const presented = await present(outcome, ports, label ?? "tenon");
-  options.onEvent({ kind: "ended", call, outcome: presented.outcome, elapsedMs: tookMs ?? 0 });
-  if (outcome.kind === "done" && tool)
+  const steps = new Steps(call, ports.world, options);
+  const outcome = await outcomeOf(steps, ports);
+  const elapsedMs = steps.end();
+  const presenting = present(outcome, steps, ports);
+  const presented = presenting instanceof Promise ? await presenting : presenting;
+  options.onEvent?.({ kind: "ended", call, outcome: presented.outcome, elapsedMs });
+  const tool = steps.preparation?.entry?.tool;
+  if (outcome.kind === "done" && tool && ports.onUsed)
     contained(ports.world.log, "noting the use of a tool", () => ports.onUsed?.(tool));
   return { model: presented.model, outcome: presented.outcome, raw: outcome };
 }
 
 /** As `runCall`, for callers that are no model: the outcome is as the source gave it, and no event ends the call. */
 export async function runDirect(call: PreparedCall, ports: DirectPorts, options: RunOptions): Promise<ToolOutcome> {
-  return (await runToOutcome(call, ports, options)).outcome;
+  const steps = new Steps(call, ports.world, options);
+  const outcome = await outcomeOf(steps, ports);
+  steps.end();
+  return outcome;
 }
 
-interface Ended {
-  /** Undefined when it was cancelled before its server had started. */
-  readonly preparation: Preparation | undefined;
-  readonly outcome: ToolOutcome;
-  /** Milliseconds since it was sent; undefined if it never was. */
-  readonly sentFor: number | undefined;
-}
-
-async function runToOutcome(call: PreparedCall, ports: DirectPorts, options: RunOptions): Promise<Ended> {
-  const { world } = ports;
-  let sentMs: number | undefined;
-  let isOver = false;
-  const elapsedMs = () => (sentMs === undefined ? 0 : world.monotonicMs() - sentMs);
-  const emit = (event: CallEvent) => {
-    if (!isOver) options.onEvent(event);
-  };
-  const steps: Steps = {
-    signal: options.signal,
-    onAsking: () => emit({ kind: "awaiting_approval", call }),
-    onSending: () => {
-      sentMs = world.monotonicMs();
-      emit({ kind: "running", call });
-    },
-    onProgress: (progress) => emit({ kind: "progress", call, progress, elapsedMs: elapsedMs() }),
-  };
-  const preparation = await whenStarted(PreparedCall.open(call), steps);
-  const outcome = preparation ? await outcomeOf(preparation, ports, steps) : CANCELLED;
-  isOver = true;
-  return { preparation, outcome, sentFor: sentMs === undefined ? undefined : elapsedMs() };
+function present(
+  outcome: ToolOutcome,
+  { preparation, isSent }: Steps,
+  { results: store, media }: Pick<RunPorts, "results" | "media">,
+): Eventual<Presented> {
+  const source = isSent ? preparation?.entry?.tool : undefined;
+  const label = preparation?.plan.kind === "lasting" ? preparation.plan.lasting.label : source?.label;
+  return presentedWhatever(outcome, { store, media, origin: label ?? "tenon" });
 }
 
 /** Never rejects. */
-async function present(
-  outcome: ToolOutcome,
-  { results: store, media }: Pick<RunPorts, "results" | "media">,
-  origin: string,
-): Promise<Presented> {
-  const context = { store, media, origin };
+function presentedWhatever(outcome: ToolOutcome, context: ResultContext): Eventual<Presented> {
   try {
-    return await presentOutcome(outcome, context);
+    const presented = presentOutcome(outcome, context);
+    return presented instanceof Promise ? presented.catch((error) => unpresented(outcome, error, context)) : presented;
   } catch (error) {
-    const reason = `it ended as ${outcome.kind}, and what it answered could not be prepared: ${messageOf(error)}`;
-    return await presentOutcome({ kind: "unknown", reason }, context);
+    return unpresented(outcome, error, context);
   }
 }
 
-interface Steps {
-  readonly signal: AbortSignal;
-  readonly onAsking: () => void;
-  readonly onSending: () => void;
-  readonly onProgress: (progress: ToolProgress) => void;
+function unpresented(outcome: ToolOutcome, error: unknown, context: ResultContext): Eventual<Presented> {
+  const reason = `it ended as ${outcome.kind}, and what it answered could not be prepared: ${messageOf(error)}`;
+  return presentOutcome({ kind: "unknown", reason }, context);
 }
 
-/** Waits where the name may be a tool's of a server that still starts. Undefined when cancelled. Never rejects. */
+/** What is told of one call on its way; nothing once it is over. */
+class Steps {
+  readonly signal: AbortSignal;
+  /** Undefined when it was cancelled before its server had started. */
+  preparation: Preparation | undefined;
+  isSent = false;
+  readonly #call: PreparedCall;
+  readonly #clock: Pick<World, "monotonicMs">;
+  readonly #onEvent: RunOptions["onEvent"];
+  #sentMs: number | undefined;
+  #isOver = false;
+
+  constructor(call: PreparedCall, clock: Pick<World, "monotonicMs">, { signal, onEvent }: RunOptions) {
+    this.signal = signal;
+    this.preparation = PreparedCall.open(call);
+    this.#call = call;
+    this.#clock = clock;
+    this.#onEvent = onEvent;
+  }
+
+  readonly onAsking = (): void => this.#emit({ kind: "awaiting_approval", call: this.#call });
+
+  readonly onProgress = (progress: ToolProgress): void =>
+    this.#emit({ kind: "progress", call: this.#call, progress, elapsedMs: this.#elapsedMs });
+
+  sending(): void {
+    this.isSent = true;
+    if (!this.#onEvent) return;
+    this.#sentMs = this.#clock.monotonicMs();
+    this.#emit({ kind: "running", call: this.#call });
+  }
+
+  /** Milliseconds since it was sent. */
+  end(): number {
+    this.#isOver = true;
+    return this.#elapsedMs;
+  }
+
+  get #elapsedMs(): number {
+    return this.#sentMs === undefined ? 0 : this.#clock.monotonicMs() - this.#sentMs;
+  }
+
+  #emit(event: CallEvent): void {
+    if (!this.#isOver) this.#onEvent?.(event);
+  }
+}
+
+/** For a name that may be a tool's of a server that still starts. Undefined when cancelled. Never rejects. */
 async function whenStarted(preparation: Preparation, { signal, onProgress }: Steps): Promise<Preparation | undefined> {
-  const { plan, call, name } = preparation;
+  const { call, name, plan } = preparation;
   if (plan.kind !== "starting") return preparation;
   const { server, doing } = plan.source;
   onProgress({ progress: 0, message: `waiting for "${server}": ${doing}` });
@@ -120,19 +145,22 @@ async function whenStarted(preparation: Preparation, { signal, onProgress }: Ste
   }
 }
 
-async function outcomeOf(call: Preparation, ports: DirectPorts, steps: Steps): Promise<ToolOutcome> {
+async function outcomeOf(steps: Steps, ports: DirectPorts): Promise<ToolOutcome> {
+  if (steps.preparation?.plan.kind === "starting") steps.preparation = await whenStarted(steps.preparation, steps);
+  const call = steps.preparation;
+  if (!call) return CANCELLED;
   const { plan, name } = call;
   if (plan.kind === "ended") return plan.outcome;
   if (plan.kind === "starting") return failed(notMade(name, "its server does not start"));
   if (steps.signal.aborted) return CANCELLED;
   if (plan.kind === "lasting") return await resumed(call, plan.lasting, ports, steps);
   try {
-    const clearance = await cleared(call, plan.entry, ports, steps);
-    if ("kind" in clearance) return clearance;
-    if (steps.signal.aborted) return CANCELLED;
-    const written = ports.journal.intent(clearance.request);
+    const clearing = cleared(call, plan.entry, ports, steps);
+    const clear = clearing instanceof Promise ? await clearing : clearing;
+    if ("kind" in clear) return clear;
+    const written = steps.signal.aborted ? undefined : ports.journal.intent(clear.request);
     if (written && (await untilAborted(written, steps.signal)) === ABORTED) return CANCELLED;
-    return await inToolSpan(clearance.request, ports, () => sent(plan.entry, clearance, ports, steps));
+    return steps.signal.aborted ? CANCELLED : await sentInSpan(plan.entry, clear, ports, steps);
   } catch (error) {
     return steps.signal.aborted ? CANCELLED : failed(notMade(name, messageOf(error)));
   }
@@ -143,23 +171,41 @@ interface Cleared {
   readonly expected?: string | undefined;
 }
 
-/** The call as it may be sent, or the outcome that says why it may not. */
-async function cleared(
-  { call: { toolCallId }, name, given }: Preparation,
+/** The call as it may be sent, or the outcome that says why it may not: at once where nothing has to be read or asked. */
+function cleared(
+  call: Preparation,
   entry: CatalogEntry,
   ports: DirectPorts,
+  steps: Steps,
+): Eventual<Cleared | ToolOutcome> {
+  const finishing = finishArguments(entry, call.given, ports);
+  if (!(finishing instanceof Promise)) return approved(call, { entry, finished: finishing }, ports, steps);
+  return untilAborted(finishing, steps.signal).then((finished) =>
+    finished === ABORTED ? CANCELLED : approved(call, { entry, finished }, ports, steps),
+  );
+}
+
+function approved(
+  { call: { toolCallId }, name }: Preparation,
+  { entry, finished }: { readonly entry: CatalogEntry; readonly finished: Substituted },
+  ports: DirectPorts,
   { signal, onAsking }: Steps,
-): Promise<Cleared | ToolOutcome> {
-  const finished = await untilAborted(finishArguments(entry, given, ports), signal);
-  if (finished === ABORTED) return CANCELLED;
+): Eventual<Cleared | ToolOutcome> {
   if (!finished.ok) return failed(notMade(name, finished.reason), "tool.invalid_arguments");
   const { arguments: complete, inserted } = finished;
-  const request: CallRequest = { toolCallId, tool: entry.tool, arguments: complete, inserted };
-  const shown = inserted.length > 0 ? forPeople(complete) : complete;
   const { tool, raw, held } = entry;
+  const request: CallRequest = { toolCallId, tool, arguments: complete, inserted };
+  const shown = inserted.length > 0 ? forPeople(complete) : complete;
   const asked = { toolCallId, tool, arguments: complete, inserted, raw, shown, held, onAsking };
-  const approval = await untilAborted(ports.approve(asked, signal), signal);
-  if (approval === ABORTED || approval.kind === "cancelled") return CANCELLED;
+  const approving = ports.approve(asked, signal);
+  if (!(approving instanceof Promise)) return clearance(request, approving);
+  return untilAborted(approving, signal).then((approval) =>
+    approval === ABORTED ? CANCELLED : clearance(request, approval),
+  );
+}
+
+function clearance(request: CallRequest, approval: Approval): Cleared | ToolOutcome {
+  if (approval.kind === "cancelled") return CANCELLED;
   return approval.kind === "refused" ? approval : { request, expected: approval.expected };
 }
 
@@ -168,10 +214,11 @@ async function resumed(
   { call: { toolCallId }, name }: Preparation,
   lasting: SentBefore,
   { world }: DirectPorts,
-  { signal, onSending, onProgress }: Steps,
+  steps: Steps,
 ): Promise<ToolOutcome> {
+  const { signal, onProgress } = steps;
   try {
-    onSending();
+    steps.sending();
     const outcome = await untilAborted(lasting.resume({ toolCallId, signal, onProgress }), signal, world);
     return outcome === ABORTED ? CANCELLED : outcome;
   } catch (error) {
@@ -179,16 +226,23 @@ async function resumed(
   }
 }
 
-/** From here on the source may have acted, whatever happens. */
-async function sent(
+/** From here on the source may have acted, whatever happens. Never rejects. */
+function sent(
   { source, raw, tool }: CatalogEntry,
   { request, expected }: Cleared,
   ports: DirectPorts,
-  { signal, onSending, onProgress }: Steps,
+  steps: Steps,
 ): Promise<ToolOutcome> {
+  const { signal, onProgress } = steps;
   let kept: Promise<void> | undefined;
+  const broken = (error: unknown): ToolOutcome =>
+    signal.aborted ? CANCELLED : failed(`${tool.label} failed: ${messageOf(error)}`);
+  const ended = (outcome: unknown): ToolOutcome => {
+    if (outcome === ABORTED) return CANCELLED;
+    return isOutcome(outcome) ? outcome : failed(`${tool.label} failed: it answered with no outcome.`);
+  };
   try {
-    onSending();
+    steps.sending();
     const call: SourceCall = {
       toolCallId: request.toolCallId,
       tool: raw.name,
@@ -202,12 +256,12 @@ async function sent(
       },
     };
     const answering = source.call(expected === undefined ? call : { ...call, expected });
-    const outcome = await untilAborted(Promise.resolve(answering), signal, ports.world);
-    await kept;
-    if (outcome === ABORTED) return CANCELLED;
-    return isOutcome(outcome) ? outcome : failed(`${tool.label} failed: it answered with no outcome.`);
+    return untilAborted(Promise.resolve(answering), signal, ports.world).then(
+      (outcome) => (kept ? kept.then(() => ended(outcome), broken) : ended(outcome)),
+      broken,
+    );
   } catch (error) {
-    return signal.aborted ? CANCELLED : failed(`${tool.label} failed: ${messageOf(error)}`);
+    return Promise.resolve(broken(error));
   }
 }
 
@@ -230,20 +284,30 @@ function isOutcome(value: unknown): value is ToolOutcome {
  * The arguments that are sent: the model's own, with kept results, pinned values and defaults put in. They are checked by the
  * source's own schema: the model's view of it may be shaped or compiled for its provider.
  */
-async function finishArguments(
+function finishArguments(
   entry: CatalogEntry,
   given: JsonObject,
   { world, results }: Pick<RunPorts, "world" | "results">,
+): Eventual<Substituted> {
+  return whenThere(substituteResults(entry.tool.toOwn?.(given) ?? given, results), (filled): Eventual<Substituted> => {
+    if (!filled.ok) return filled;
+    const complete = callArguments(entry, filled.arguments);
+    return whenThere(checkAgainstSchema(entry.raw.inputSchema, complete, world), (fit) => {
+      if (fit.kind === "misfit") return withoutNulls(entry, filled, world);
+      return { ok: true, arguments: complete, inserted: filled.inserted };
+    });
+  });
+}
+
+/** Nulls that models write for "left out" are no reason to refuse a call. */
+async function withoutNulls(
+  entry: CatalogEntry,
+  filled: Extract<Substituted, { readonly ok: true }>,
+  world: World,
 ): Promise<Substituted> {
-  const filled = await substituteResults(entry.tool.toOwn?.(given) ?? given, results);
-  if (!filled.ok) return filled;
   const { inputSchema } = entry.raw;
-  let complete = callArguments(entry, filled.arguments);
-  let fit = await checkAgainstSchema(inputSchema, complete, world);
-  if (fit.kind === "misfit") {
-    complete = callArguments(entry, await withoutMisfitNulls(inputSchema, filled.arguments, world));
-    fit = await checkAgainstSchema(inputSchema, complete, world);
-  }
+  const complete = callArguments(entry, await withoutMisfitNulls(inputSchema, filled.arguments, world));
+  const fit = await checkAgainstSchema(inputSchema, complete, world);
   if (fit.kind !== "misfit") return { ok: true, arguments: complete, inserted: filled.inserted };
   const problems = `the arguments do not fit its schema: ${fit.problems.join("; ")}`;
   if (!entry.isChanged) return { ok: false, reason: problems };
@@ -287,14 +351,11 @@ export function forPeople(given: JsonObject): JsonObject {
   return isJsonObject(shown) ? shown : {};
 }
 
-/** The span of one tool call by the semantic conventions for GenAI. The tool's source adds its own attributes. */
-async function inToolSpan(
-  { toolCallId, tool }: CallRequest,
-  { world }: Pick<RunPorts, "world">,
-  run: () => Promise<ToolOutcome>,
-): Promise<ToolOutcome> {
-  const { telemetry } = world;
-  if (!telemetry?.isActive) return await run();
+/** In the span of one tool call by the semantic conventions for GenAI. The tool's source adds its own attributes. */
+function sentInSpan(entry: CatalogEntry, clearance: Cleared, ports: DirectPorts, steps: Steps): Promise<ToolOutcome> {
+  const { telemetry } = ports.world;
+  if (!telemetry?.isActive) return sent(entry, clearance, ports, steps);
+  const { toolCallId, tool } = clearance.request;
   const attributes = {
     "gen_ai.operation.name": "execute_tool",
     "gen_ai.tool.name": tool.id,
@@ -302,8 +363,8 @@ async function inToolSpan(
     "gen_ai.tool.type": "function",
     "tenon.tool.source": tool.source,
   };
-  return await inSpan(telemetry, { name: `execute_tool ${tool.id}`, kind: "internal", attributes }, async (span) => {
-    const outcome = await run();
+  return inSpan(telemetry, { name: `execute_tool ${tool.id}`, kind: "internal", attributes }, async (span) => {
+    const outcome = await sent(entry, clearance, ports, steps);
     span.set({ "tenon.tool.outcome": outcome.kind });
     if (outcome.kind === "failed") span.fail("tool_error");
     if (outcome.kind === "unknown") span.fail("outcome_unknown", outcome.reason);
@@ -366,7 +427,7 @@ export async function resumeCall(
   } catch (error) {
     outcome = call.signal.aborted ? CANCELLED : failed(messageOf(error));
   }
-  return await present(outcome, ports, label);
+  return await presentedWhatever(outcome, { store: ports.results, media: ports.media, origin: label });
 }
 
 /**
@@ -480,7 +541,7 @@ export interface RunPorts {
   readonly results: ResultStore;
   /** What the model takes as it is. */
   readonly media: ModelMedia;
-  approve(request: ApprovalRequest, signal: AbortSignal): Promise<Approval>;
+  approve(request: ApprovalRequest, signal: AbortSignal): Eventual<Approval>;
   /** The user's word that what the tool's server says about it (that it only reads) is true. No server's is, unless given. */
   trustsAnnotations?(tool: CatalogTool): boolean;
   /** A call of the tool went well. */

@@ -60,7 +60,10 @@ export class PreparedCall {
 
 /** A call as a model wrote it, or one of a program, whose arguments need not be read. */
 export type WantedCall = Omit<ToolCall, "argumentsJson"> &
-  (Pick<ToolCall, "argumentsJson"> | { readonly arguments: JsonObject });
+  (Pick<ToolCall, "argumentsJson"> | { readonly arguments: JsonObject }) & {
+    /** As the offer has it, where it was looked up already. */
+    readonly entry?: CatalogEntry | undefined;
+  };
 
 /** Arguments are those the tool itself wants: the changes of a provider's schema form have been undone. */
 export function prepareCall(call: WantedCall, offer: Offer): PreparedCall {
@@ -92,7 +95,7 @@ export function prepareSent(call: ToolCall, offer: Offer, lasting?: SentBefore):
 
 function preparationOf(call: WantedCall, offer: Offer): Preparation {
   const { name } = call;
-  const entry = offer.find(name);
+  const entry = call.entry ?? offer.find(name);
   if (!entry) return unknown({ call, name }, offer);
   const read: ReadArguments =
     "arguments" in call ? { ok: true, arguments: call.arguments } : readArguments(call.argumentsJson);

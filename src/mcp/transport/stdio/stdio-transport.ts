@@ -102,6 +102,10 @@ export class StdioTransport implements Transport {
     else if (message.method === "initialize" && "id" in message) this.#initialize.id = message.id;
   }
 
+  flush(): void {
+    this.#stdin.flush();
+  }
+
   /** Of a call: it may be made again. Before an era is agreed on, how a server ends tells which one it speaks. */
   #loseUnsent(id: RpcId): void {
     if (this.#era === undefined) return;

@@ -1,6 +1,7 @@
 // Checks what an agent sends against the JSON Schema of ACP v1 that the SDK publishes.
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../base/json/json.js";
-import { describeMisfit, SchemaCheck, SchemaRefs } from "../../../base/schema/schema-check.js";
+import { describeMisfit, SchemaCheck } from "../../../base/schema/schema-check.js";
+import { SchemaRefs } from "../../../base/schema/schema-refs.js";
 
 import type { AgentMessage, MessageValidator } from "./connection.js";
 
