@@ -63,5 +63,9 @@ export const TERMINAL_REQUIREMENTS = [
     id: "Z120",
     text: "the first chat without a model offers providers, addresses and the offline model on one screen, and asks once",
   },
+  {
+    id: "Z121",
+    text: "with --json the last line of a run is one object with text, usage, cost and session id, whatever servers tell at their end",
+  },
   { id: "Z119", text: "bell, title and desktop notice say that the chat asks, and can be switched off" },
 ] as const;
