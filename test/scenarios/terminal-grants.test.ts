@@ -131,6 +131,7 @@ const GRANTS: Readonly<Record<OfferedGrant["kind"], readonly CallRow[]>> = {
 
 /** Questions without a grant: what is asked about may only be allowed once. */
 const ONCE_ONLY: readonly CallRow[] = [
+  { name: "a protected file", to: write(".npmrc"), wider: [write("b.txt"), run("ls")], never: NEVER_WRITE },
   { name: "commands that are joined", to: run("ls; true"), wider: [run("ls"), write("b.txt")], never: NEVER_RUN },
   {
     name: "resources of all servers",
