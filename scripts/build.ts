@@ -6,7 +6,7 @@ import { bundleDemoServer, bundleProduct } from "./lib/bundle.js";
 import { bundleTypes } from "./lib/declarations.js";
 import { hashTree } from "./lib/hash-tree.js";
 import { bundlePage } from "./lib/page.js";
-import { ROOT } from "./lib/run.js";
+import { ROOT, run } from "./lib/run.js";
 import { bundleWorkersInSource, bundleWorkersInto } from "./lib/workers.js";
 
 const STAMP = join(ROOT, ".cache/build.stamp");
@@ -28,6 +28,7 @@ function swap(staged: string, target: string): void {
 }
 
 async function main(flags: ReadonlySet<string>): Promise<void> {
+  await run(process.execPath, [join(ROOT, "scripts/prepare.mjs")], { echo: true });
   await bundleWorkersInSource(ROOT); // first: they are among the inputs
   const hash = hashTree(ROOT, INPUTS);
   const isCurrent = existsSync(join(ROOT, "dist")) && existsSync(STAMP) && readFileSync(STAMP, "utf8") === hash;

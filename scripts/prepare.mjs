@@ -1,5 +1,5 @@
-// Runs after `npm install` in a checkout: points git at the hooks of this repository and completes the lockfiles.
-// Never fails an install.
+// Runs before a build in a checkout: points git at the hooks of this repository and completes the lockfiles. Never fails it.
+// No script of npm's own (`prepare`): npm would warn whoever installs or links the package that it wants to run something.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -22,7 +22,7 @@ test.each([
         (name) => !(`node_modules/${name}` in lock.packages) && !(`${place}/node_modules/${name}` in lock.packages),
       ),
     );
-  expect(missing, "npm install completes it (scripts/prepare.mjs)").toEqual([]);
+  expect(missing, "npm run build completes it (scripts/prepare.mjs)").toEqual([]);
   expect(Object.values(lock.packages).flatMap(({ resolved }) => (resolved === undefined ? [] : [resolved]))).toEqual(
     [],
   );

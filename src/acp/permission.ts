@@ -124,9 +124,13 @@ function titleOf({ tool, arguments: args, presentation }: PermissionQuestion, ti
 
 const SAMPLING_OPTIONS: acp.PermissionOption[] = [
   { optionId: "once", name: "Allow once", kind: "allow_once" },
-  { optionId: "session", name: "Allow this server in this session", kind: "allow_always" },
+  {
+    optionId: "session",
+    name: "Allow this server to use the model for the rest of this session",
+    kind: "allow_always",
+  },
   { optionId: "no", name: "No", kind: "reject_once" },
-  { optionId: "never", name: "Not in this session", kind: "reject_always" },
+  { optionId: "never", name: "No, for the rest of this session", kind: "reject_always" },
 ];
 
 /** Everything is in the words: not every editor shows `rawInput`, and nobody should approve what they have not seen. */

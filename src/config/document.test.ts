@@ -66,7 +66,7 @@ describe("parseDocument", () => {
     ['{"a": {"x": 1 "y": 2}, "b": {}}', 'expected ","', { line: 1, column: 15 }],
     ['{"a": {"x": tru}, "b": {}}', '"tru" is no JSON value', { line: 1, column: 13 }],
     ['{"a": {"x": "\n"}, "b": {}}', "this text never ends", { line: 1, column: 13 }],
-    ['{"a": {x: 1}, "b": {}}', "is no JSON value; texts stand in double quotes", { line: 1, column: 8 }],
+    ['{"a": {x: 1}, "b": {}}', "is no JSON value; write strings in double quotes", { line: 1, column: 8 }],
     ['{"a": {"x": "\\q"}, "b": {}}', "unknown escape", { line: 1, column: 13 }],
     ['{"a": {"x": "\ufffd"}, "b": {}}', "this is not UTF-8", { line: 1, column: 14 }],
   ])("finds the fault in %j, and leaves its neighbour alone", (text, message, position) => {

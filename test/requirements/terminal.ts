@@ -79,5 +79,9 @@ export const TERMINAL_REQUIREMENTS = [
     id: "Z124",
     text: "tenon attach is the same interface, and --resume of a session that the gateway has attaches to it",
   },
+  {
+    id: "Z125",
+    text: "with --json the last line of a run is one object with text, usage, cost and session id, whatever servers tell at their end",
+  },
   { id: "Z119", text: "bell, title and desktop notice say that the chat asks, and can be switched off" },
 ] as const;

@@ -78,21 +78,33 @@ scenario(["S10"], "wrong usage exits 2 and says which word was wrong; an unusabl
   expect(missing.stderr).toContain("nowhere.json");
 });
 
-scenario(["S11"], "--model reaches a provider, --json prints the updates as NDJSON and nothing else", async () => {
-  using home = new TemporaryFolder();
-  await using provider = await fakeProvider();
-  provider.reply(answerText("Hello from the provider."));
-  const env = { TENON_BASE_URL: provider.url };
-  const { code, stdout } = await chat(home, ["-p", "hi", "--json", "--model", "openai-compatible/m"], { env });
-  expect(code).toBe(0);
-  const lines: { params?: { update?: { sessionUpdate?: string } }; result?: { stopReason?: string } }[] = stdout
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line));
-  expect(lines.at(-1)?.result?.stopReason).toBe("end_turn");
-  expect(lines.some((line) => line.params?.update?.sessionUpdate === "agent_message_chunk")).toBe(true);
-  expect(stdout).toContain("Hello from the provider.");
-});
+scenario(
+  ["S11", "Z125"],
+  "--model reaches a provider, --json prints updates as NDJSON and last the result",
+  async () => {
+    using home = new TemporaryFolder();
+    await using provider = await fakeProvider();
+    provider.reply({ ...answerText("Hello from the provider."), usage: { inputTokens: 7, outputTokens: 3 } });
+    const env = { TENON_BASE_URL: provider.url };
+    // The end of a server's life is told after the turn.
+    const servers = ["--mcp-config", configFile(home, { greeter: scriptedServer(GREETER) })];
+    const words = ["-p", "hi", "--json", "--model", "openai-compatible/m", ...servers];
+    const { code, stdout } = await chat(home, words, { env });
+    expect(code).toBe(0);
+    const lines: { params?: { update?: { sessionUpdate?: string } }; result?: object }[] = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(lines.at(-1)?.result).toMatchObject({
+      stopReason: "end_turn",
+      text: "Hello from the provider.",
+      usage: { inputTokens: 7, outputTokens: 3 },
+      sessionId: expect.stringMatching(/^[\w-]+$/u),
+    });
+    expect(lines.some((line) => line.params?.update?.sessionUpdate === "agent_message_chunk")).toBe(true);
+    expect(stdout).toContain("Hello from the provider.");
+  },
+);
 
 scenario(
   ["S11"],

@@ -118,6 +118,11 @@ scenario(
     using folder = new TemporaryFolder();
     const project = folder.path;
     const files = await installInto(project);
+    // Of these npm warns, at every install and link, that the package wants to run something.
+    const { scripts }: { scripts: object } = JSON.parse(
+      readFileSync(join(project, "node_modules/tenon/package.json"), "utf8"),
+    );
+    expect(Object.keys(scripts).filter((name) => /^(?:pre|post)?(?:install|prepare)$/u.test(name))).toEqual([]);
 
     const options = { cwd: project, env: cleanEnv(join(project, "home")) };
     writeFileSync(

@@ -545,7 +545,7 @@ export function describeMisfit({ at, what }: Misfit): string {
   const keys: string[] = [];
   for (let place = at; place; place = place.parent) keys.push(escaped(place.key));
   const path = keys.reverse().join("/");
-  return `${path === "" ? "the whole" : `/${path}`} ${what}`;
+  return `${path === "" ? "the value" : `/${path}`} ${what}`;
 }
 
 function escaped(key: string | number): string {

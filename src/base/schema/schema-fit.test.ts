@@ -29,7 +29,7 @@ test("a value that fits has no problems", async () => {
 
 test("each wrong property is named once, by its JSON pointer", async () => {
   expect(await problems(PERSON, { age: "1", tags: ["x", 2], "a/b~c": 1 })).toEqual([
-    'the whole lacks the required property "name"',
+    'the value lacks the required property "name"',
     "/age must be of type integer",
     "/tags/1 must be of type string",
     "/a~1b~0c is a property that is not allowed",
@@ -38,10 +38,10 @@ test("each wrong property is named once, by its JSON pointer", async () => {
 
 test("a problem that belongs to no property is told too, once", async () => {
   expect(await problems({ ...PERSON, minProperties: 4 }, { name: "a", age: "x" })).toEqual([
-    "the whole has too few properties",
+    "the value has too few properties",
     "/age must be of type integer",
   ]);
-  expect(await problems(PERSON, [])).toEqual(["the whole must be of type object"]);
+  expect(await problems(PERSON, [])).toEqual(["the value must be of type object"]);
 });
 
 test("at most a few problems are told", async () => {
@@ -67,7 +67,7 @@ test("a misfit stands when the work for finding more runs out", async () => {
   const hostile = { pattern: "^(a|aa|aaa)+$" };
   const schema: JsonObject = { required: ["b"], properties: { a: hostile } };
   expect(await problems(schema, { a: `${"a".repeat(400_000)}!` })).toEqual([
-    'the whole lacks the required property "b"',
+    'the value lacks the required property "b"',
   ]);
 });
 

@@ -15,7 +15,7 @@ import { preparePrompt } from "./mentions.js";
 import { openSession, resumeWords } from "./opening.js";
 import { type ChatOptions, composeParts, type Parts } from "./parts.js";
 import { runShell } from "./shell.js";
-import { exitCodeOf, type TurnOutcome, toFailure } from "./view.js";
+import { exitCodeOf, JsonView, type TurnOutcome, toFailure } from "./view.js";
 
 export type { ChatOptions } from "./parts.js";
 
@@ -41,6 +41,7 @@ export async function runChat(options: ChatOptions): Promise<number> {
     });
     const farewell = resumeWords(parts);
     endLive(parts, farewell);
+    if (view instanceof JsonView) view.isLeaving = true;
     await session.close(hurry);
     stopTimer();
     stopHearing();

@@ -76,6 +76,8 @@ export const STOP_TEXTS: Readonly<Record<StopReason, string | undefined>> = {
 // The view for programs: every update as it came over the wire, one JSON text a line, and nothing else on the output.
 
 export class JsonView implements ChatView {
+  /** The result is the last line: that the session's servers end is no part of the answer. */
+  isLeaving = false;
   readonly #output: NodeJS.WritableStream;
   readonly #errorOutput: NodeJS.WritableStream;
   readonly #shared: SharedTurns | undefined;
@@ -100,7 +102,7 @@ export class JsonView implements ChatView {
       const update = isJsonObject(params) ? params["update"] : undefined;
       this.#shared?.hear(tenonMeta(update));
       this.#remember(update);
-      this.#print({ method, params });
+      if (!this.isLeaving) this.#print({ method, params });
     });
   }
 

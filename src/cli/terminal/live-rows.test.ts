@@ -45,17 +45,21 @@ test("each row says what goes on and for how long; what is drawn is erased befor
   const clock = handClock();
   const { errorOutput, said } = streams(true);
   const rows = liveRows(ROWS, { errorOutput, palette, clock });
-  expect(said()).toMatch(/^⠋ files {2}npx is downloading.* {2}0 ms\n⠋ web {4}connecting to example\.com {2}0 ms\n$/u);
+  const first = said();
+  expect(first).not.toContain("A"); // nothing above is touched
+  expect(first.replaceAll("\u001b[2K", "")).toMatch(
+    /^⠋ files {2}npx is downloading.* {2}0 ms\n⠋ web {4}connecting to example\.com {2}0 ms\n$/u,
+  );
   clock.pass(1_500);
   rows.done("web", "✓", "ready, 3 tools");
   const drawn = said();
-  expect(drawn.startsWith("\u001b[2A\u001b[0J")).toBe(true);
-  expect(drawn).toMatch(/\n✓ web {4}ready, 3 tools {2}1\.5 s\n$/u);
+  expect(drawn.startsWith("\u001b[2A\u001b[2K")).toBe(true);
+  expect(drawn).toMatch(/\n\u001b\[2K✓ web {4}ready, 3 tools {2}1\.5 s\n$/u);
   clock.pass(1_000);
   clock.tick();
   expect(said()).toContain("✓ web    ready, 3 tools  1.5 s"); // its time stands still
   rows[Symbol.dispose]();
-  expect(said()).toBe("\u001b[2A\u001b[0J");
+  expect(said()).toBe("\u001b[2A\u001b[2K\n\u001b[2K\n\u001b[2A");
 });
 
 test.each([
@@ -80,6 +84,6 @@ test("many rows are bounded, those that are waited for first", () => {
   const rows = liveRows(many, { errorOutput, palette, clock: handClock() });
   const lines = said().trimEnd().split("\n");
   expect(lines).toHaveLength(13);
-  expect(lines.at(-1)).toBe("  … 28 more");
+  expect(lines.at(-1)).toContain("… 28 more");
   rows[Symbol.dispose]();
 });

@@ -89,13 +89,18 @@ class Rows {
     this.draw();
   }
 
+  /** Row by row: some terminals keep in their history what is cleared all at once. */
   erase(): void {
-    if (this.#drawn > 0) this.#stream.write(`\u001b[${this.#drawn}A\u001b[0J`);
+    if (this.#drawn > 0) this.#stream.write(`${this.#above}${"\u001b[2K\n".repeat(this.#drawn)}${this.#above}`);
     this.#drawn = 0;
   }
 
+  /** To the first row. */
+  get #above(): string {
+    return this.#drawn > 0 ? `\u001b[${this.#drawn}A` : "";
+  }
+
   draw(): void {
-    this.erase();
     const spinner = FRAMES[this.#frame % FRAMES.length] ?? "";
     this.#frame += 1;
     const columns = columnsOf(this.#stream) - 3;
@@ -111,7 +116,9 @@ class Rows {
         return `${sign ?? spinner} ${words}  ${this.#palette.dim(time)}`;
       });
     if (all.length > kept.size) lines.push(this.#palette.dim(`  … ${all.length - kept.size} more`));
-    this.#stream.write(`${lines.join("\n")}\n`);
+    const left = Math.max(0, this.#drawn - lines.length);
+    const rest = left > 0 ? `${"\u001b[2K\n".repeat(left)}\u001b[${left}A` : "";
+    this.#stream.write(`${this.#above}${lines.map((line) => `\u001b[2K${line}\n`).join("")}${rest}`);
     this.#drawn = lines.length;
   }
 }

@@ -122,7 +122,7 @@ function positionsIn(text: string): (offset: number) => Position {
 
 const COMMENT_NEVER_ENDS = "this comment never ends";
 const SYNTAX_MESSAGES: Readonly<Partial<Record<ReturnType<typeof printParseErrorCode>, string>>> = {
-  InvalidSymbol: "%s is no JSON value; texts stand in double quotes",
+  InvalidSymbol: "%s is no JSON value; write strings in double quotes",
   InvalidNumberFormat: "%s is no JSON number",
   UnexpectedEndOfNumber: "%s is no JSON number",
   PropertyNameExpected: 'expected a key in double quotes, or "}"',

@@ -255,7 +255,7 @@ export function questionLines(question: TrustQuestion): readonly string[] {
   const rest = Object.keys(written).filter((key) => !SHOWN_KEYS.includes(key));
   const first = reasons
     ? `The ${what} (${placeText(place)}) would run something of the folder ${project}${changed}:`
-    : `The project ${project} brings the ${what} (${placeText(place)})${changed}:`;
+    : `The project ${project} has the ${what} (${placeText(place)})${changed}:`;
   const lines = [first, ...[...SHOWN_KEYS, ...rest].flatMap((key) => fieldLines(key, written[key]))];
   for (const reason of reasons ?? []) lines.push(`because: ${reason}`);
   const started = resolvedCommand ?? program;

@@ -73,36 +73,36 @@ test.each<[string, JsonObject, JsonValue]>([
 });
 
 test.each<[string, JsonObject, JsonValue]>([
-  ["the whole must be of type object", { type: "object" }, []],
-  ["the whole must be of type string or null", { type: ["string", "null"] }, 1],
+  ["the value must be of type object", { type: "object" }, []],
+  ["the value must be of type string or null", { type: ["string", "null"] }, 1],
   ["/a/0 must be of type integer", { properties: { a: { items: { type: "integer" } } } }, { a: [1.5] }],
-  ["the whole must be one of the values its schema names", { enum: ["a", "b"] }, "c"],
-  ["the whole must be the one value its schema names", { const: { a: 1 } }, { a: 2 }],
-  ["the whole is too small", { exclusiveMinimum: 1 }, 1],
-  ["the whole is too large", { maximum: 1, exclusiveMaximum: true }, 1],
-  ["the whole is no multiple of 0.1", { multipleOf: 0.1 }, 0.25],
-  ["the whole is shorter than 2", { minLength: 2 }, "\u{1f600}"],
-  ["the whole does not match the pattern ^a$", { pattern: "^a$" }, "b"],
-  ["the whole has more than 1 items", { maxItems: 1 }, [1, 2]],
+  ["the value must be one of the values its schema names", { enum: ["a", "b"] }, "c"],
+  ["the value must be the one value its schema names", { const: { a: 1 } }, { a: 2 }],
+  ["the value is too small", { exclusiveMinimum: 1 }, 1],
+  ["the value is too large", { maximum: 1, exclusiveMaximum: true }, 1],
+  ["the value is no multiple of 0.1", { multipleOf: 0.1 }, 0.25],
+  ["the value is shorter than 2", { minLength: 2 }, "\u{1f600}"],
+  ["the value does not match the pattern ^a$", { pattern: "^a$" }, "b"],
+  ["the value has more than 1 items", { maxItems: 1 }, [1, 2]],
   [
-    "the whole has the same item twice",
+    "the value has the same item twice",
     { uniqueItems: true },
     [
       { a: 1, b: 2 },
       { b: 2, a: 1 },
     ],
   ],
-  ["the whole lacks an item it must contain", { contains: { const: 1 } }, [2]],
-  ['the whole lacks the required property "__proto__"', { required: ["__proto__"] }, {}],
+  ["the value lacks an item it must contain", { contains: { const: 1 } }, [2]],
+  ['the value lacks the required property "__proto__"', { required: ["__proto__"] }, {}],
   ["/b is a property that is not allowed", { properties: { a: true }, additionalProperties: false }, { b: 1 }],
   ["/b must be of type number", { additionalProperties: { type: "number" } }, { b: "x" }],
   ["/B does not match the pattern ^[a-z]$", { propertyNames: { pattern: "^[a-z]$" } }, { B: 1 }],
-  ['the whole lacks "b", which "a" needs', { dependentRequired: { a: ["b"] } }, { a: 1 }],
-  ["the whole fits none of the 2 forms allowed", { anyOf: [{ type: "string" }, { type: "number" }] }, true],
-  ["the whole must be of type string", { anyOf: [{ type: "string" }] }, true],
-  ["the whole fits 2 of its forms where only one is allowed", { oneOf: [{}, true] }, 1],
-  ["the whole must not be what its schema excludes", { not: {} }, 1],
-  ["the whole is too small", conditional, 0],
+  ['the value lacks "b", which "a" needs', { dependentRequired: { a: ["b"] } }, { a: 1 }],
+  ["the value fits none of the 2 forms allowed", { anyOf: [{ type: "string" }, { type: "number" }] }, true],
+  ["the value must be of type string", { anyOf: [{ type: "string" }] }, true],
+  ["the value fits 2 of its forms where only one is allowed", { oneOf: [{}, true] }, 1],
+  ["the value must not be what its schema excludes", { not: {} }, 1],
+  ["the value is too small", conditional, 0],
   ["/next/next/n must be of type integer", tree, { next: { next: { n: "x" } } }],
   ["/a nothing is allowed here", { properties: { a: false } }, { a: 1 }],
 ])("does not fit: %s", async (warning, schema, value) => {
@@ -130,7 +130,7 @@ test.each<[string, JsonObject, JsonValue]>([
 });
 
 test("what is decided against the value counts, however much else is undecided", async () => {
-  expect(await verdict({ $ref: "https://x.test", type: "string" }, 1)).toBe("the whole must be of type string");
+  expect(await verdict({ $ref: "https://x.test", type: "string" }, 1)).toBe("the value must be of type string");
 });
 
 const properties = (count: number) =>

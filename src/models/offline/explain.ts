@@ -6,8 +6,8 @@ import type { Candidate } from "./choose.js";
 import { bareName, listOf, type Parameter, readParameters } from "./parameters.js";
 
 export const INTRODUCTION: string =
-  "This is Tenon's offline model: it matches your words to tools and does not reason. For a real model set ANTHROPIC_API_KEY, " +
-  "OPENAI_API_KEY or GEMINI_API_KEY, or start with --model provider/name.";
+  "This is Tenon's offline model: it matches your words to tools and does not reason. For a real model run tenon login, " +
+  "set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or start with --model provider/name.";
 
 /** More would scroll the answer away; the count tells that there are more. */
 const LISTED_TOOLS = 20;

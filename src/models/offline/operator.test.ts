@@ -53,7 +53,9 @@ describe("the first answer of a session", () => {
   test("says in one line that it is offline and how to set a real model, and calls the tool", async () => {
     const events = await ask([user("please echo hi")]);
     const [line = "", ...rest] = textOf(events).split("\n");
-    expect(line).toMatch(/offline model.*ANTHROPIC_API_KEY.*OPENAI_API_KEY.*GEMINI_API_KEY.*--model provider\/name/);
+    expect(line).toMatch(
+      /offline model.*tenon login.*ANTHROPIC_API_KEY.*OPENAI_API_KEY.*GEMINI_API_KEY.*--model provider\/name/,
+    );
     expect(rest.join("")).toBe("");
     expect(callOf(events)).toEqual({
       callId: "offline-1",

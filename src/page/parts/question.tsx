@@ -41,9 +41,9 @@ const TRUST: readonly Answer[] = [
 ];
 const SAMPLING: readonly Answer[] = [
   { answer: "once", label: "Allow once", kind: "allow" },
-  { answer: "session", label: "Allow this server in this session", kind: "allow-more" },
+  { answer: "session", label: "Allow this server to use the model for the rest of this session", kind: "allow-more" },
   { answer: "no", label: "No", kind: "deny" },
-  { answer: "never", label: "Not in this session", kind: "deny-more" },
+  { answer: "never", label: "No, for the rest of this session", kind: "deny-more" },
 ];
 
 function answersOf({ of, shown }: OpenQuestion): readonly Answer[] {

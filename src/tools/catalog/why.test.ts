@@ -204,6 +204,7 @@ test("a name that means several tools, or none, gets what could be meant", () =>
   catalog.add(testSource("a", ["read"]));
   catalog.add(testSource("b", ["read", "read_all"]));
   expect(catalog.why("read")).toMatchObject({ kind: "ambiguous", candidates: ["a/read", "b/read"] });
+  expect(catalog.why("b/red_all").text).toBe('The server "b" is ready and has no such tool. Did you mean b/read_all?');
   expect(catalog.why("rea")).toMatchObject({ kind: "unknown", candidates: ["a/read", "b/read", "b/read_all"] });
   expect(catalog.why("")).toMatchObject({ kind: "unknown", candidates: [] });
 });

@@ -1,6 +1,7 @@
 // Why a tool is, or is not, in front of the model, by any name people use for it; and a view of the tools in front of the model.
 
 import { defined } from "../../base/json/defined.js";
+import { nearest } from "../../base/text/nearest.js";
 import { mcpToolId, toolKey } from "../names.js";
 import { cut, plain } from "../one-line.js";
 import type { SearchHit } from "../search/index-of-tools.js";
@@ -292,11 +293,17 @@ function whyServer(name: string, { source, tools }: KnownTools): WhyAnswer | und
   const server = `The server "${source.name}"`;
   const reason = "reason" in state ? state.reason : "";
   const candidates = tools.map(pathOf);
+  const near = nearest(name, [...candidates, ...tools.map(({ tool }) => tool.id)]);
+  const meant = near === undefined ? "" : ` Did you mean ${near}?`;
   const isMeant = name === source.name;
   const answers: Readonly<Record<SourceState["kind"], WhyAnswer>> = {
     ready: isMeant
       ? { kind: "ambiguous", text: `${server} is ready.`, candidates }
-      : { kind: "unknown", text: `${server} is ready and has no such tool.`, candidates: candidates.slice(0, 20) },
+      : {
+          kind: "unknown",
+          text: `${server} is ready and has no such tool.${meant}`,
+          candidates: candidates.slice(0, 20),
+        },
     connecting: { kind: "server_connecting", text: `${server} is still connecting: its tools join once it is ready.` },
     broken: {
       kind: "server_failed",

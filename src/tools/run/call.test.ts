@@ -156,7 +156,7 @@ test("arguments that do not fit the source's own schema are named to the model b
     isOwn: true,
     content: [
       text(
-        'The call of mcp__s__echo was not made: the arguments do not fit its schema: the whole lacks the required property "message"; /times must be of type integer.',
+        'The call of mcp__s__echo was not made: the arguments do not fit its schema: the value lacks the required property "message"; /times must be of type integer.',
       ),
     ],
   });

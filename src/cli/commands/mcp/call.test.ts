@@ -14,10 +14,19 @@ import { runCall } from "./call.js";
 
 const BYTES = MCP_LIMITS.messageSpillBytes + 1_000;
 
-async function called(isTTY: boolean, json: boolean): Promise<{ readonly out: string; readonly err: string }> {
+const TOOLS = [
+  { name: "long", reply: { kind: "bytes", bytes: BYTES } },
+  { name: "picture", reply: { kind: "image" } },
+] as const;
+
+async function called(
+  isTTY: boolean,
+  json: boolean,
+  tool: string = "long",
+): Promise<{ readonly out: string; readonly err: string }> {
   const home = mkdtempSync(join(tmpdir(), "tenon-call-"));
   onTestFinished(() => rmSync(home, { recursive: true, force: true }));
-  const { command, args } = scriptedServer({ tools: [{ name: "long", reply: { kind: "bytes", bytes: BYTES } }] });
+  const { command, args } = scriptedServer({ tools: TOOLS });
   writeFileSync(join(home, "config.json"), JSON.stringify({ mcpServers: { big: { command, args } } }));
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
   const world = nodeWorld({ env: { PATH: process.env["PATH"], HOME: home, TENON_HOME: home }, log });
@@ -25,7 +34,7 @@ async function called(isTTY: boolean, json: boolean): Promise<{ readonly out: st
   const errorOutput = new PassThrough();
   const keyring = systemKeyring(world);
   const context = { world, keyring, cwd: home, output, errorOutput, columns: 80, palette: createPalette(false) };
-  expect(await runCall({ values: { json }, words: ["big", "long"] }, context)).toBe(0);
+  expect(await runCall({ values: { json }, words: ["big", tool] }, context)).toBe(0);
   output.end();
   errorOutput.end();
   return { out: await text(output), err: await text(errorOutput) };
@@ -48,4 +57,12 @@ test("on a terminal: how it begins, and how to get all of it", async () => {
   expect(out.length).toBeLessThan(2 * MCP_LIMITS.spillPreviewBytes);
   expect(out).toMatch(/^\[text of \d+ bytes\] x/u);
   expect(err).toContain("the answer is cut: with --json, -o FILE, or sent into a file or a pipe, all of it is printed");
+});
+
+test.each([true, false])("a picture, with its size and how to get it (terminal: %s)", async (isTTY) => {
+  const { out, err } = await called(isTTY, false, "picture");
+  const { content }: { content: { data: string }[] } = JSON.parse((await called(isTTY, true, "picture")).out);
+  const bytes = Buffer.from(content[0]?.data ?? "", "base64").length;
+  expect(out).toContain(`[image image/png, ${bytes} bytes]`);
+  expect(err).toContain("-o FILE keeps the data");
 });

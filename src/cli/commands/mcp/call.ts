@@ -7,7 +7,7 @@ import { unreachable } from "../../../base/id.js";
 import { defined } from "../../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../../base/json/json.js";
 import type { World } from "../../../base/ports/world.js";
-import type { ContentBlock, SpilledBlock } from "../../../base/text/content.js";
+import { base64Bytes, type ContentBlock, type SpilledBlock } from "../../../base/text/content.js";
 import { nearest } from "../../../base/text/nearest.js";
 import { type EffectiveConfig, type ReadyServer, sourceSettings, whyNotReady } from "../../../config/index.js";
 import {
@@ -55,6 +55,8 @@ export const runCall: Run<CallValues> = async ({ values, words }, context) => {
   report(context, values.json, answerJson(outcome), values.output === undefined ? answerLines(outcome) : []);
   if (!values.json && isTerminal(context.output) && isCut(outcome)) {
     warn(context, "the answer is cut: with --json, -o FILE, or sent into a file or a pipe, all of it is printed");
+  } else if (!isData && outcome.kind === "answered" && outcome.content.some((block) => dataOf(block).length > 0)) {
+    context.errorOutput.write(`${context.palette.dim("-o FILE keeps the data; --json has it as base64.")}\n`);
   }
   return outcome.kind === "answered" && !outcome.isError ? EXIT.done : EXIT.failed;
 };
@@ -261,7 +263,7 @@ export function blockText(block: ContentBlock): string {
       return visible(block.text);
     case "image":
     case "audio":
-      return `[${block.type} ${visible(block.mimeType)}, ${Math.floor((block.data.length * 3) / 4)} bytes]`;
+      return `[${block.type} ${visible(block.mimeType)}, ${base64Bytes(block.data)} bytes]`;
     case "resource":
       return block.text === undefined ? `[resource ${visible(block.uri)}]` : visible(block.text);
     case "resource_link":

@@ -141,7 +141,7 @@ describe("tenon trust", () => {
     terminal.answer = answer;
     const approved = await terminal.run("trust", "approve", "--all");
     expect(approved.code).toBe(code);
-    expect(approved.out).toContain('brings the server "other"');
+    expect(approved.out).toContain('has the server "other"');
     expect(terminal.asked).toEqual(["Approve all 2 of these? Type yes: "]);
     const { questions }: { questions: { server: string }[] } = JSON.parse((await terminal.run("trust", "--json")).out);
     expect(questions.map(({ server }) => server).sort()).toEqual(open);

@@ -23,7 +23,15 @@ import { type Run, refused, type Values } from "../../command.js";
 import { type CommandContext, print, printJson, readConfig, report, warn } from "../../context.js";
 import { EXIT } from "../../exit.js";
 import { formatElapsed, type Palette } from "../../terminal/stream.js";
-import { clipToWidth, displayWidth, renderTable, visible, visibleJson, visibleLine } from "../../terminal/text.js";
+import {
+  clipToWidth,
+  displayWidth,
+  renderTable,
+  visible,
+  visibleJson,
+  visibleLine,
+  wrapText,
+} from "../../terminal/text.js";
 import { type InspectedServer, type Inspection, inspectAll, liveConfig, noServer, secondsToMs } from "./inspect.js";
 import { nextFor } from "./next-steps.js";
 
@@ -65,24 +73,39 @@ function liveLines(listed: readonly InspectedServer[], style: Style): readonly s
   const [head = "", ...rows] = renderTable(cells, { columns: columns - 2 });
   const lines = listed.flatMap((one, at) => [
     `${markOf(one, palette)} ${rows[at] ?? ""}`,
-    ...remarks(one).map((line) => palette.dim(clipToWidth(`    ${line}`, columns))),
+    ...remarks(one)
+      .flatMap((line) => remarkLines(line, columns))
+      .map((line) => palette.dim(line)),
   ]);
   return [palette.dim(`  ${head}`), ...lines];
 }
+
+/** Between words, and no more than tells the cause: the end of a server's error output can be long. */
+function remarkLines(text: string, columns: number): readonly string[] {
+  const all = wrapText(text, columns - INDENT.length).map((line) => clipToWidth(`${INDENT}${line}`, columns));
+  return all.length <= REMARK_LINES ? all : [...all.slice(0, REMARK_LINES), `${INDENT}…`];
+}
+
+const INDENT = "    ";
+const REMARK_LINES = 4;
 
 /** What is left out first where a terminal is narrow: protocol, tokens, source, start. */
 const DROPPED_FIRST = [5, 3, 6, 4] as const;
 /** Of a command less than this says nothing. */
 const LEAST_COMMAND = 24;
 
-function fitted(rows: readonly (readonly string[])[], columns: number): readonly (readonly string[])[] {
+function fitted(
+  rows: readonly (readonly string[])[],
+  columns: number,
+  droppedFirst: readonly number[] = DROPPED_FIRST,
+): readonly (readonly string[])[] {
   const gap = 2;
   const width = (at: number) => Math.max(...rows.map((row) => displayWidth(row[at] ?? "")));
   const last = (rows[0]?.length ?? 1) - 1;
   const kept = new Set(Array.from({ length: last }, (_, at) => at));
   const taken = () => [...kept].reduce((sum, at) => sum + width(at) + gap, 0);
   const wanted = Math.min(LEAST_COMMAND, width(last));
-  for (const at of DROPPED_FIRST) if (taken() + wanted > columns) kept.delete(at);
+  for (const at of droppedFirst) if (taken() + wanted > columns) kept.delete(at);
   return rows.map((row) => row.filter((_, at) => at === last || kept.has(at)));
 }
 
@@ -167,6 +190,8 @@ function liveJson({ server, inspection }: InspectedServer): JsonObject {
   return { ...serverJson(server), live };
 }
 
+const SOURCE = 2;
+
 /** One line per entry, and below it why it is not used. */
 function listLines(servers: readonly EffectiveServer[], { columns, palette, world }: Style): readonly string[] {
   const cells = servers.map((server) => [
@@ -175,10 +200,12 @@ function listLines(servers: readonly EffectiveServer[], { columns, palette, worl
     visibleLine(fromHome(sourceText(server.place), world)),
     visibleLine(fromHome(targetOf(server.written), world)),
   ]);
-  const rows = renderTable(cells, { columns: columns - 2 });
+  const rows = renderTable(fitted(cells, columns - 2, [SOURCE]), { columns: columns - 2 });
   return servers.flatMap((server, at) => [
     `${markOf({ server }, palette)} ${rows[at] ?? ""}`,
-    ...reasonLines(server).map((line) => `    ${palette.dim(line)}`),
+    ...reasonLines(server)
+      .flatMap((line) => remarkLines(line, columns))
+      .map((line) => palette.dim(line)),
   ]);
 }
 

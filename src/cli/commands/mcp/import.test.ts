@@ -60,7 +60,7 @@ describe("tenon mcp import", () => {
       "  ! github  conflict  run github",
       `  Claude Desktop (${DESKTOP}:1:16) has another server of that name, which counts`,
       "  + docs  add  https://docs.example/mcp",
-      "  headers.Authorization looks like a secret, and would stand in the file as it is: see --secrets keyring|env",
+      "  headers.Authorization looks like a secret, and would be written to the file in plain text: see --secrets keyring|env",
       `Zed  ${ZED}`,
       "  + local-mcp-server  add  some-command arg-1 arg-2",
       "  + remote-mcp-server  add  https://example.com/mcp",
@@ -85,7 +85,7 @@ describe("tenon mcp import", () => {
     expect(await terminal.world.files.find(USER)).toBeUndefined();
     const { code, out } = await terminal.run("mcp", "import", "--from", "cursor");
     expect(code).toBe(0);
-    expect(out).toContain("stands in the file as it is");
+    expect(out).toContain("was written to the file in plain text");
     expect(out).not.toContain(SECRET);
     expect(await ownFile(terminal)).toMatchObject(FILES[CURSOR]);
     const before = await terminal.world.files.readText(USER);

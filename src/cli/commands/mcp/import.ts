@@ -235,7 +235,7 @@ function detailsOf(server: PlannedServer, facts: ReportFacts): readonly string[]
 function secretText(what: string, variable: string, { secrets, isDry }: ReportFacts): string {
   switch (secrets) {
     case "file":
-      return `${what} looks like a secret, and ${isDry ? "would stand" : "stands"} in the file as it is: see --secrets keyring|env`;
+      return `${what} looks like a secret, and ${isDry ? "would be written" : "was written"} to the file in plain text: see --secrets keyring|env`;
     case "keyring":
       return `${what} looks like a secret: ${isDry ? "it would go" : "it went"} into your keyring`;
     case "env":

@@ -107,7 +107,7 @@ function modelLines(looked: readonly ProviderLook[], used: string, style: Comman
       if (problem !== undefined) return `${name}: could not be asked`;
       if (key !== undefined) return `${name}: key from ${visibleLine(key)}`;
       return palette.dim(
-        `${name}: no key; set ${keyVariable}${name === "openai-compatible" ? " and TENON_BASE_URL" : " or run tenon login"}`,
+        `${name}: no key; set ${keyVariable}${name === "openai-compatible" ? " and TENON_BASE_URL" : ""} or run tenon login`,
       );
     }),
   ];

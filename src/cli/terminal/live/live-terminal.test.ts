@@ -159,7 +159,9 @@ describe("LiveTerminal", () => {
     fixture.type("b\r");
     await settled();
     expect(other).toBeUndefined();
+    expect(fixture.written).not.toContain("of another ›"); // a prompt is there once keys count
     clock.pass(500);
+    expect(fixture.written).toContain("of another ›");
     fixture.type("c\r");
     await settled();
     expect(other).toBe("c");

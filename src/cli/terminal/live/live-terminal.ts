@@ -407,6 +407,8 @@ export class LiveTerminal {
     const question = this.#question;
     if (question?.kind === "menu") return { lines: question.menu.render(columns) };
     if (question?.kind === "text") {
+      // As a menu does: keys do not count yet.
+      if (!question.isArmed && question.editor.isEmpty) return { lines: [this.palette.dim("  …")] };
       const width = displayWidth(withoutStyles(question.prompt));
       const { lines, row, column } = question.editor.view(question.prompt, width, columns);
       return { lines, cursor: { row, column } };
