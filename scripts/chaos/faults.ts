@@ -36,7 +36,8 @@ export class Faults {
   readonly drained: Held[] = [];
   readonly late: { refused: number; taken: number } = { refused: 0, taken: 0 };
   readonly problems: string[] = [];
-  #restartedMs = 0;
+  #restartedMs = Number.NEGATIVE_INFINITY;
+  #killedMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: FaultsOptions) {
     this.#options = options;
@@ -118,12 +119,13 @@ export class Faults {
 
   async #inflict(kind: NodeKind, node: ClusterNode): Promise<void> {
     const { held, network, databasePort, nodes } = this.#options;
-    const sinceRestartMs = performance.now() - this.#restartedMs;
-    const isClear =
-      sinceRestartMs > AFTER_RESTART_MS && nodes.every((one) => one === node || one.ailment === undefined);
+    // What a kill left is being opened by the others for seconds, when the node itself is long back.
+    const sinceMs = performance.now() - Math.max(this.#restartedMs, this.#killedMs);
+    const isClear = sinceMs > AFTER_RESTART_MS && nodes.every((one) => one === node || one.ailment === undefined);
     switch (kind) {
       case "kill": {
         node.signal("SIGKILL");
+        this.#killedMs = performance.now();
         const atMs = Date.now();
         const isNew = (one: Held) =>
           !this.killed.some(({ session, epoch }) => session === one.session && epoch === one.epoch);
