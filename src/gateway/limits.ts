@@ -88,7 +88,7 @@ export const GATEWAY_LIMITS = {
    * Several nodes: sessions that are looked at and opened at once after their node is gone; attempts to open one, a third of the lease
    * apart, and for how long it is left to others then; for the word to the others that this node drains; turns that a drain hands over in
    * one moment: two others open so many within a second, also on slow machines; and how long clients wait that come while sessions of
-   * other nodes are opened: as long as a drain takes.
+   * other nodes are opened: less than a translator with several addresses gives each of them.
    */
   nodes: {
     leftAtOnce: 1_000,
@@ -97,7 +97,7 @@ export const GATEWAY_LIMITS = {
     givenUpMs: 60_000,
     announceMs: 1_000,
     handedOverAtOnce: 32,
-    clientsWaitMs: 2_000,
+    clientsWaitMs: 1_500,
   },
   /**
    * Between nodes: one message; links of one client's connection; sessions that it has open at other nodes; messages of a session

@@ -26,6 +26,7 @@ describe("simpleInline", () => {
     "``a``",
     "<b>",
     "a&amp;b",
+    "**www.b**",
   ])("leaves %s to the parser", (text) => {
     expect(simpleInline(text)).toBeUndefined();
   });

@@ -15,7 +15,7 @@ export function simpleInline(text: string): Token[] | undefined {
   for (const match of text.matchAll(MARKED)) {
     const [raw, code, bold = ""] = match;
     const between = text.slice(at, match.index);
-    if (MEANS_MORE.test(between)) return undefined;
+    if (MEANS_MORE.test(between) || MEANS_MORE.test(bold)) return undefined;
     if (between !== "") tokens.push(textToken(between));
     const strong = { type: "strong", raw, text: bold, tokens: [textToken(bold)] };
     tokens.push(code === undefined ? strong : { type: "codespan", raw, text: code });

@@ -78,7 +78,7 @@ test("it takes its share of what is new, and all that the others have not taken 
   expect([share, begun.length, takeover.count]).toEqual([2, 4, 4]);
 });
 
-test("clients that connect wait until what others left is opened, and no longer than a drain takes", async () => {
+test("clients that connect wait until what others left is opened, and no longer than a moment", async () => {
   const place = world();
   const shared = new Shared();
   shared.nodes = [node("one")];
