@@ -31,6 +31,7 @@ export class Database implements AsyncDisposable {
   readonly #pool: pg.Pool;
   /** For all others. */
   readonly #shared: Connection[] = [];
+  #isClosed = false;
   readonly #names = new Map<string, string>();
   /** Its address without a password, for people. */
   readonly shown: string;
@@ -95,6 +96,7 @@ export class Database implements AsyncDisposable {
 
   /** The one with the fewest statements under way; a further one while all are busy. */
   #sharedConnection(): Connection {
+    if (this.#isClosed) throw closed(this.shown);
     const [least] = [...this.#shared].sort((one, other) => one.underWay - other.underWay);
     if (least && (least.underWay === 0 || this.#shared.length >= POSTGRES_LIMITS.connections.shared)) return least;
     const { log } = this.#world;
@@ -117,6 +119,7 @@ export class Database implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#failingTimer?.clear();
+    this.#isClosed = true;
     this.reset();
     if (this.#pool.ended) return;
     const ended = this.#pool.end();
@@ -199,7 +202,7 @@ export class Connection implements Disposable {
   }
 
   async #connected(): Promise<pg.Client> {
-    if (this.#isClosed) throw new TenonError("store.unavailable", `the connection to ${this.#shown} is closed`);
+    if (this.#isClosed) throw closed(this.#shown);
     if (this.#client) return this.#client;
     const client = new pg.Client(this.#config);
     const forget = () => {
@@ -236,6 +239,10 @@ export class Connection implements Disposable {
     if (client !== this.#connecting) client.end().catch(() => undefined);
     if (this.#underWay > 0) client.connection.stream.destroy();
   }
+}
+
+function closed(shown: string): TenonError {
+  return new TenonError("store.unavailable", `the connection to ${shown} is closed`);
 }
 
 const INT8 = 20;

@@ -143,6 +143,7 @@ export class FileSessionStore implements SessionStore {
       start += bytes.length;
       if (isFull) break;
     }
+    if (!isFull) reader.end(lines.flush()[0]); // whoever loads the session counts it as well
     return found;
   }
 
