@@ -124,8 +124,10 @@ export function toolResult(outcome: ToolOutcome, forModel?: readonly ContentBloc
       const code = outcome.kind === "failed" ? outcome.code : undefined;
       const structuredValue: JsonValue | undefined = structured;
       const text = plainText(forModel ?? content);
-      if (structured === undefined && code === undefined) return { status, text, content };
-      return { status, text, content, ...defined({ structured: structuredValue, code }) };
+      if (code !== undefined) return { status, text, content, code, ...defined({ structured: structuredValue }) };
+      return structuredValue === undefined
+        ? { status, text, content }
+        : { status, text, content, structured: structuredValue };
     }
     case "refused":
       return said("refused", outcome.reason, "tool.refused");

@@ -40,7 +40,7 @@ import { SessionSettings, type SettingName, type SettingsView } from "./settings
 import type { OwnedSession } from "./store/session-store.js";
 import { DirectTools } from "./tools/direct.js";
 import type { SetToolsAnswer, SetToolsRequest } from "./tools/extra-tools.js";
-import { CANCELLED_CALL, ProgramCalls, unlessAborted } from "./tools/program-calls.js";
+import { callWhen, ProgramCalls } from "./tools/program-calls.js";
 import { type ProgramCall, type ProgramResult, SessionTools, type ToolControls } from "./tools/tools.js";
 
 export class Session implements AsyncDisposable {
@@ -225,15 +225,11 @@ export class Session implements AsyncDisposable {
   }
 
   /** One call beside any turn: under policy and limits, but no part of the conversation, and not recorded. */
-  async callForProgram(call: ProgramCall, given?: AbortSignal): Promise<ProgramResult> {
+  callForProgram(call: ProgramCall, given?: AbortSignal): Promise<ProgramResult> {
     this.#mustBeOpen();
     const open = this.#programCalls.begin(given);
-    try {
-      if (this.#configuration && !(await unlessAborted(this.configured, open.signal))) return CANCELLED_CALL;
-      return await this.#tools.callForProgram(call, open.signal, this.#settings.model);
-    } finally {
-      open.end();
-    }
+    if (!this.#configuration) return this.#tools.callForProgram(call, open, this.#settings.model);
+    return callWhen(this.configured, open, () => this.#tools.callForProgram(call, open, this.#settings.model));
   }
 
   async serversSettled(signal: AbortSignal, name?: string): Promise<void> {

@@ -25,6 +25,10 @@ export function mcpSource(
     if (outcome.kind === "failed") onFailed?.(outcome.error);
     return toOutcome(outcome);
   };
+  const callNow = ({ tool, arguments: args, signal, onProgress, onLasting }: SourceCall): Promise<ToolOutcome> =>
+    connection.call(tool, args, { signal, onProgress, onTask: onLasting }).then(heard);
+  const callOnceStarted = async (call: SourceCall): Promise<ToolOutcome> =>
+    (await whileStarting(connection, call)) ?? (await callNow(call));
   return {
     name: connection.spec.name,
     origin,
@@ -40,12 +44,7 @@ export function mcpSource(
     leftOut: () => connection.leftOut,
     tools: connection.tools,
     callsAtOnce: connection.callsAtOnce,
-    call: async (call) => {
-      const refused = connection.link === undefined ? await whileStarting(connection, call) : undefined;
-      if (refused) return refused;
-      const { tool, arguments: args, signal, onProgress, onLasting } = call;
-      return heard(await connection.call(tool, args, { signal, onProgress, onTask: onLasting }));
-    },
+    call: (call) => (connection.link === undefined ? callOnceStarted(call) : callNow(call)),
     resume: async ({ tool, signal, onProgress }, lasting) =>
       heard(await connection.resume(tool, lasting, { signal, onProgress })),
   };
@@ -102,7 +101,7 @@ function toOutcome(outcome: CallOutcome): ToolOutcome {
     case "answered": {
       const { content, structured, warnings, isError } = outcome;
       const kind = isError ? "failed" : "done";
-      if (structured === undefined && warnings === undefined) return { kind, content };
+      if (warnings === undefined) return structured === undefined ? { kind, content } : { kind, content, structured };
       return { kind, content, ...defined({ structured, warnings }) };
     }
     case "cancelled":

@@ -16,6 +16,7 @@ import { type LookupFunction, Socket } from "node:net";
 import { userInfo } from "node:os";
 import { isAbsolute } from "node:path";
 import type { Duplex } from "node:stream";
+import { Bag } from "../base/async/bag.js";
 import { createDeadline } from "../base/async/deadline.js";
 import { contained } from "../base/async/scope.js";
 import { defined } from "../base/json/defined.js";
@@ -183,10 +184,22 @@ function runTimer(run: () => void): void {
 /** The longest delay a Node timer takes. */
 const MAX_DELAY_MS = 2_147_483_647;
 
-interface Wait {
+class Wait implements Timer {
   readonly atMs: number;
   /** Undefined once it is cleared: what waits no more must not keep a whole call, see `Bag`. */
   run: (() => void) | undefined;
+  readonly #timers: LongTimers;
+
+  constructor(atMs: number, run: () => void, timers: LongTimers) {
+    this.atMs = atMs;
+    this.run = run;
+    this.#timers = timers;
+  }
+
+  clear(): void {
+    this.run = undefined;
+    this.#timers.forget(this);
+  }
 }
 
 /**
@@ -194,21 +207,21 @@ interface Wait {
  * waits any more, without keeping the process alive, and finds that out when it fires.
  */
 export class LongTimers {
-  readonly #waits = new Set<Wait>();
+  readonly #waits = new Bag<Wait>();
   #real: NodeJS.Timeout | undefined;
   #firesAtMs = Number.POSITIVE_INFINITY;
 
   after(delayMs: number, run: () => void): Timer {
     const nowMs = performance.now();
-    const wait: Wait = { atMs: nowMs + delayMs, run };
+    const wait = new Wait(nowMs + delayMs, run, this);
     this.#waits.add(wait);
     if (wait.atMs < this.#firesAtMs) this.#arm(wait.atMs, nowMs);
     else if (this.#waits.size === 1) this.#real?.ref();
-    return { clear: () => this.#clear(wait) };
+    return wait;
   }
 
-  #clear(wait: Wait): void {
-    wait.run = undefined;
+  /** Of one that was cleared. */
+  forget(wait: Wait): void {
     if (this.#waits.delete(wait)) this.#release();
   }
 

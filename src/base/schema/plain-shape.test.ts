@@ -11,7 +11,9 @@ const LEAF_SCHEMA = fc.record(
   {
     type: fc.constantFrom("string", "number", "integer", "boolean", "null", "array", "object"),
     description: fc.constant("words"),
-    minimum: fc.constant(3),
+    minimum: fc.constantFrom(1, 3, true),
+    maximum: fc.constantFrom(1, 2, 5),
+    exclusiveMinimum: fc.constantFrom(true, 1),
   },
   { requiredKeys: [] },
 );
@@ -24,7 +26,11 @@ const SCHEMA = fc.record(
   },
   { requiredKeys: ["type"] },
 );
-const LEAF = fc.oneof(fc.constantFrom("x", "", 1, 1.5, -0, true, null), fc.constant([1]), fc.constant({ inner: 1 }));
+const LEAF = fc.oneof(
+  fc.constantFrom("x", "", 1, 2, 3, 1.5, -0, true, null),
+  fc.constant([1]),
+  fc.constant({ inner: 1 }),
+);
 const VALUE = fc.dictionary(NAME, LEAF);
 
 function parsed(value: object): JsonObject {
@@ -55,6 +61,9 @@ test.each([
   [{ text: "a" }, true],
   [{ text: "a", count: 2 }, true],
   [{ text: "a", count: 2.5 }, false],
+  [{ text: "a", count: 0 }, false],
+  [{ text: "a", count: 10 }, false],
+  [{ text: "a", count: 9 }, true],
   [{ count: 2 }, false],
   [{ text: "a", other: 1 }, false],
   [{ text: "a", nested: {} }, false],
@@ -63,7 +72,7 @@ test.each([
     type: "object",
     properties: {
       text: { type: "string", description: "words" },
-      count: { type: "integer" },
+      count: { type: "integer", minimum: 1, maximum: 9 },
       nested: { type: "object" },
     },
     required: ["text"],

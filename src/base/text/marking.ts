@@ -96,6 +96,7 @@ const HIDDEN = new RegExp(
 
 /** Most text is plain ASCII, and one look shows it. */
 const NOT_PLAIN = /[^\n\t\x20-\x7e]/;
+const NOT_PLAIN_OR_BRACKET = /[^\n\t\x20-\x5a\x5c-\x7e]/;
 
 const ZERO_WIDTH_JOINERS: ReadonlySet<string> = new Set(["\u200c", "\u200d"]);
 const SELECTOR = /^[\ufe00-\ufe0f]$/;
@@ -179,6 +180,7 @@ const LOOK_ALIKES: ReadonlyMap<string, string> = new Map(
  * beginning of one of Tenon's own lines broken, whichever letters and brackets it is written with.
  */
 export function markForeign(text: string): string {
+  if (!NOT_PLAIN_OR_BRACKET.test(text)) return text; // as `markHidden`, and no line of ours without a bracket
   const shown = markHidden(text);
   if (!HAS_BRACKET.test(shown)) return shown;
   let marked = "";

@@ -99,12 +99,24 @@ export class AdaptedSet {
   }
 
   /** `args`: an object, or the JSON text that a model wrote. Never rejects. */
-  async call(name: string, args: unknown, options: CallOptions | undefined): Promise<ToolResult> {
+  call(name: string, args: unknown, options: CallOptions | undefined): Promise<ToolResult> {
+    return this.callAnd(name, args, options, asItIs);
+  }
+
+  /** The same with what is made of the result; rejects only with what `read` throws. */
+  async callAnd<T>(
+    name: string,
+    args: unknown,
+    options: CallOptions | undefined,
+    read: (result: ToolResult) => T,
+  ): Promise<T> {
+    let result: ToolResult;
     try {
-      return await this.#called(name, args, options);
+      result = await this.#called(name, args, options);
     } catch (thrown) {
-      return failureOf(name, thrown);
+      result = failureOf(name, thrown);
     }
+    return read(result);
   }
 
   #called(name: string, args: unknown, options: CallOptions | undefined): Promise<ToolResult> | ToolResult {
@@ -127,6 +139,10 @@ export class AdaptedSet {
     this.#offer = offerOf(listed, this.#rules, this.#strict);
     return this.#offer;
   }
+}
+
+function asItIs(result: ToolResult): ToolResult {
+  return result;
 }
 
 function isSameList(before: readonly ToolInfo[], now: readonly ToolInfo[]): boolean {

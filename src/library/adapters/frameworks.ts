@@ -107,11 +107,8 @@ export function toAiSdkTools(
     description,
     inputSchema: aiSdkSchema(schema),
     ...defined({ title: info.title, strict, providerOptions: aiSdkOptions(info.providerOptions) }),
-    async execute(input, { abortSignal }) {
-      const result = await adapted.call(name, input, abortSignal && { signal: abortSignal });
-      if (result.status !== "done") throw errorOf(result);
-      return result;
-    },
+    execute: (input, { abortSignal }) =>
+      adapted.callAnd(name, input, abortSignal && { signal: abortSignal }, doneOrThrown),
     toModelOutput: (call) => output(call.output),
   });
   return {
@@ -126,6 +123,11 @@ export function toAiSdkTools(
       return { type: "tool-result", toolCallId, toolName, output: output(result) };
     },
   };
+}
+
+function doneOrThrown(result: ToolResult): ToolResult {
+  if (result.status !== "done") throw errorOf(result);
+  return result;
 }
 
 function aiSdkOutput({ isError, text, images }: ResultParts): AiSdkOutput {
@@ -219,10 +221,10 @@ export function toLangChainTools<Tool, Message>(
   options: FrameworkOptions = {},
 ): AdaptedTools<Tool[], LangChainCall, Message> {
   const adapted = adaptedFor(set, options);
-  const run = async (call: LangChainCall, callOptions?: CallOptions) => {
-    const result = await adapted.call(call.name, call.args, callOptions);
-    return { result, fields: langChainFields(call, result, options.images ?? false) };
-  };
+  const run = (call: LangChainCall, callOptions?: CallOptions) =>
+    adapted.callAnd(call.name, call.args, callOptions, (result) => {
+      return { result, fields: langChainFields(call, result, options.images ?? false) };
+    });
   const asTool = ({ name, description, schema }: OfferedTool): Tool =>
     new langchain.DynamicStructuredTool({
       name,

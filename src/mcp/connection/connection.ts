@@ -132,12 +132,21 @@ export class McpConnection implements AsyncDisposable {
     if (options.signal.aborted) return { kind: "cancelled" };
     const progress = new ProgressPace(this.#world, options.onProgress);
     const request = this.#requestOf(tool, args, options, progress);
+    let isIn = false;
     try {
       const { link } = this;
       if (!link) return await this.#callOnceReady(request);
-      const outcome = await this.#callOver(link, request);
+      const turn = this.#gate.enter(request);
+      const refused = turn && (await turn); // nearly all calls go at once
+      if (refused) return refused;
+      // As `#callOver`, in the same promise: nearly all calls come through here.
+      isIn = true;
+      const outcome = await callTool(request.view?.(link) ?? link, request);
+      isIn = false;
+      this.#left(request, outcome);
       return isFinal(outcome) ? outcome : await this.#orAgain(link, request, outcome);
     } finally {
+      if (isIn) this.#left(request, undefined);
       progress[Symbol.dispose]();
     }
   }
@@ -202,16 +211,20 @@ export class McpConnection implements AsyncDisposable {
   }
 
   async #callOver(link: Link, request: ConnectionCall): Promise<CallOutcome> {
-    const turn = this.#gate.enter(request);
-    const refused = turn && (await turn); // nearly all calls go at once
+    const refused = await this.#gate.enter(request);
     if (refused) return refused;
+    let outcome: CallOutcome | undefined;
     try {
-      const outcome = await callTool(request.view?.(link) ?? link, request);
-      if (outcome.kind === "answered") this.#supervisor.hasAnswered = true;
+      outcome = await callTool(request.view?.(link) ?? link, request);
       return outcome;
     } finally {
-      this.#gate.leave(request);
+      this.#left(request, outcome);
     }
+  }
+
+  #left(request: ConnectionCall, outcome: CallOutcome | undefined): void {
+    this.#gate.leave(request);
+    if (outcome?.kind === "answered") this.#supervisor.hasAnswered = true;
   }
 
   /** How many sessions use it: while there are several, none may have all of its calls. */
@@ -358,7 +371,8 @@ class Use {
   /** Until one more call keeps to the calls per minute: 0 when it may go now. */
   rateWaitMs(perMinute: number): number {
     if (perMinute < 1) return MINUTE_MS;
-    const over = this.#starts[this.#starts.length - Math.ceil(perMinute)];
+    const at = this.#starts.length - Math.ceil(perMinute);
+    const over = at < 0 ? undefined : this.#starts[at]; // a place before the first is looked up slowly
     return over === undefined ? 0 : Math.max(0, over + MINUTE_MS - this.#world.monotonicMs());
   }
 

@@ -1,4 +1,5 @@
 // Runs one tool call: deadline, progress, cancel, and exactly one typed outcome.
+import { type Eventual, whenThere } from "../../base/async/eventual.js";
 import { Pace } from "../../base/async/pace.js";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { unreachable } from "../../base/id.js";
@@ -209,19 +210,23 @@ export function answerOf(result: JsonObject, request: AnswerContext): CallOutcom
   return structuredAnswer(structured, { isError, content }, request);
 }
 
-async function structuredAnswer(
+/** Waits only for values that take long to look through. */
+function structuredAnswer(
   structured: JsonValue,
   { isError, content }: { readonly isError: boolean; readonly content: readonly ContentBlock[] },
   request: AnswerContext,
-): Promise<CallOutcome> {
-  const pace = Pace.of(request.world);
-  if (await isTooDeep(structured, pace)) {
-    const warning = `structured content nested more than ${LIMITS.dataMaxDepth} deep was left out`;
-    return { kind: "answered", isError, content, warnings: warned(request, [warning]) };
-  }
-  const warnings = await outputWarnings(structured, isError, request);
-  const answer = { kind: "answered", isError, content, structured } as const;
-  return warnings.length > 0 ? { ...answer, warnings } : answer;
+): Eventual<CallOutcome> {
+  const looking = isSurelyFlat(structured) ? false : isTooDeep(structured, Pace.of(request.world));
+  return whenThere(looking, (isDeep): Eventual<CallOutcome> => {
+    if (isDeep) {
+      const warning = `structured content nested more than ${LIMITS.dataMaxDepth} deep was left out`;
+      return { kind: "answered", isError, content, warnings: warned(request, [warning]) };
+    }
+    return whenThere(outputWarnings(structured, isError, request), (warnings): CallOutcome => {
+      if (warnings.length === 0) return { kind: "answered", isError, content, structured };
+      return { kind: "answered", isError, content, structured, warnings };
+    });
+  });
 }
 
 /**
@@ -231,19 +236,18 @@ async function structuredAnswer(
 export const OUTPUT_CHECK: SchemaCheckLimits = { extent: MCP_LIMITS.outputValue, maxProblems: 1 };
 
 /** An error need not look like a success: only what a tool returns is held against its schema. */
-async function outputWarnings(
-  structured: JsonValue,
-  isError: boolean,
-  request: AnswerContext,
-): Promise<readonly string[]> {
+function outputWarnings(structured: JsonValue, isError: boolean, request: AnswerContext): Eventual<readonly string[]> {
   const schema = request.definition?.outputSchema;
-  if (isError || !schema) return [];
+  if (isError || !schema) return NO_WARNINGS;
   const { world, server, tool } = request;
-  const fit = await checkAgainstSchema(schema, structured, world, OUTPUT_CHECK);
-  if (fit.kind === "unchecked") world.log.debug("mcp.output_unchecked", { server, tool, reason: fit.reason });
-  if (fit.kind !== "misfit") return [];
-  return warned(request, [`the structured output does not fit its schema: ${fit.problems[0]}`]);
+  return whenThere(checkAgainstSchema(schema, structured, world, OUTPUT_CHECK), (fit) => {
+    if (fit.kind === "unchecked") world.log.debug("mcp.output_unchecked", { server, tool, reason: fit.reason });
+    if (fit.kind !== "misfit") return NO_WARNINGS;
+    return warned(request, [`the structured output does not fit its schema: ${fit.problems[0]}`]);
+  });
 }
+
+const NO_WARNINGS: readonly string[] = [];
 
 function warned({ world, server, tool }: AnswerContext, warnings: readonly string[]): readonly string[] {
   for (const warning of warnings) world.log.warn("mcp.output_mismatch", { server, tool, warning });
@@ -251,6 +255,13 @@ function warned({ world, server, tool }: AnswerContext, warnings: readonly strin
 }
 
 const PROBE_STEPS = 20_000;
+/** Up to this a value is looked through in one go. */
+const FEW_VALUES = { maxNodes: 200, maxBytes: Number.POSITIVE_INFINITY, maxDepth: 10 } as const;
+
+/** Most values are small: no probe is made for them. */
+function isSurelyFlat(value: JsonValue): boolean {
+  return measure(value, FEW_VALUES).over === undefined;
+}
 
 async function isTooDeep(value: JsonValue, pace: Pace): Promise<boolean> {
   if (typeof value !== "object" || value === null) return false;

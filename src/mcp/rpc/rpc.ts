@@ -284,9 +284,17 @@ function toErrorBody(thrown: unknown): RpcErrorBody {
   return { code: -32603, message: thrown instanceof Error ? thrown.message : String(thrown) };
 }
 
+/** Whether there is nothing but these two. */
+function isCallOnly(params: JsonObject): boolean {
+  for (const key in params) if (key !== "name" && key !== "arguments") return false;
+  return true;
+}
+
 function withProgressToken(params: JsonObject, id: RpcId): JsonObject {
-  const meta = params["_meta"];
+  const { name, arguments: given, _meta: meta } = params;
   const token = { progressToken: id };
+  // Calls are what there is most of, and written out they cost a fraction of a copy.
+  if (meta === undefined && given !== undefined && isCallOnly(params)) return { name, arguments: given, _meta: token };
   const withToken = typeof meta === "object" && meta !== null ? Object.assign({}, meta, token) : token;
   // Not `{ ...params, _meta }`: Node 20 makes that slow and long-lived, which costs every call a third.
   return Object.assign({}, params, { _meta: withToken });

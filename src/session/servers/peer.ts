@@ -131,33 +131,41 @@ export class RunningCalls {
 
   /** The same source; its calls are known here while they run. */
   follow(source: ToolSource): ToolSource {
-    const resume: NonNullable<ToolSource["resume"]> = (call, lasting) =>
-      this.#during(call, async (onProgress) => (await source.resume?.({ ...call, onProgress }, lasting)) ?? NO_END);
+    const resume: NonNullable<ToolSource["resume"]> = async (call, lasting) => {
+      const followed = this.#begin(call);
+      try {
+        return (await source.resume?.({ ...call, onProgress: followed.progress }, lasting)) ?? NO_END;
+      } finally {
+        this.#end(followed);
+      }
+    };
     const call: ToolSource["call"] = async (request) => {
       const beganMs = this.#world.monotonicMs();
       const { toolCallId, tool, arguments: given, definition, signal, expected, onLasting } = request;
-      // Written out: copies of objects cost every call more.
-      const outcome = await this.#during(request, (onProgress) =>
-        source.call({ toolCallId, tool, arguments: given, definition, signal, expected, onProgress, onLasting }),
-      );
-      if (outcome.kind === "done") this.latencyMs = Math.round(this.#world.monotonicMs() - beganMs);
-      return outcome;
+      const followed = this.#begin(request);
+      try {
+        const { progress: onProgress } = followed;
+        // Written out: copies of objects cost every call more.
+        const sent = { toolCallId, tool, arguments: given, definition, signal, expected, onProgress, onLasting };
+        const outcome = await source.call(sent);
+        if (outcome.kind === "done") this.latencyMs = Math.round(this.#world.monotonicMs() - beganMs);
+        return outcome;
+      } finally {
+        this.#end(followed);
+      }
     };
     return { ...source, call, ...defined({ resume: source.resume && resume }) };
   }
 
-  async #during(
-    call: Followable,
-    run: (onProgress: SourceCall["onProgress"]) => Promise<ToolOutcome>,
-  ): Promise<ToolOutcome> {
+  #begin(call: Followable): FollowedCall {
     const followed = new FollowedCall(call, this.#world);
     this.#running.add(followed);
-    try {
-      return await run(followed.progress);
-    } finally {
-      this.#running.delete(followed);
-      followed.end();
-    }
+    return followed;
+  }
+
+  #end(followed: FollowedCall): void {
+    this.#running.delete(followed);
+    followed.end();
   }
 
   /** The call that runs, if it is only one: of several nobody can say which one the server means. */

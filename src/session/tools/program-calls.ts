@@ -10,11 +10,11 @@ import type { ProgramResult } from "./tools.js";
 
 export const CANCELLED_CALL: ProgramResult = { outcome: { kind: "cancelled" }, forModel: [] };
 
-interface OpenCall {
+export interface OpenCall {
   /** Aborts with the caller's signal, and when the session ends. */
   readonly signal: AbortSignal;
   /** To be called once, whatever became of the call. */
-  end(): void;
+  readonly end: () => void;
 }
 
 export class ProgramCalls {
@@ -74,6 +74,21 @@ export async function unlessAborted(needed: Promise<unknown>, signal: AbortSigna
     if (!signal.aborted) throw error;
   }
   return !signal.aborted;
+}
+
+/** The call once what it needs is there; it is ended here where that does not come. */
+export async function callWhen(
+  needed: Promise<unknown>,
+  open: OpenCall,
+  run: () => Promise<ProgramResult>,
+): Promise<ProgramResult> {
+  let isReady = false;
+  try {
+    isReady = await unlessAborted(needed, open.signal);
+  } finally {
+    if (!isReady) open.end();
+  }
+  return isReady ? await run() : CANCELLED_CALL;
 }
 
 /** Undefined for what JSON does not have, such as a bigint or an object that refers to itself. */

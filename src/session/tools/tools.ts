@@ -50,7 +50,7 @@ import type { OpenServer } from "../servers/entry.js";
 import { resultsFolder } from "../store/file-store.js";
 import { ExtraTools, type SetToolsAnswer, type SetToolsRequest } from "./extra-tools.js";
 import { recordedCloseness } from "./meaning.js";
-import { CANCELLED_CALL, jsonOf, notJson, unlessAborted } from "./program-calls.js";
+import { CANCELLED_CALL, jsonOf, notJson, type OpenCall, unlessAborted } from "./program-calls.js";
 import { recordedBuiltin, recordedDecisions, recordedText } from "./recorded.js";
 
 export interface SessionToolsOptions extends SessionOptions {
@@ -295,19 +295,23 @@ export class SessionTools implements AsyncDisposable {
     };
   }
 
-  /** A call beside the conversation. Never rejects. */
-  async callForProgram(wanted: ProgramCall, signal: AbortSignal, model: Model): Promise<ProgramResult> {
-    const known = this.#entryFor(wanted.name);
-    const preparing = known && this.permissions.prepareFor(known.tool);
-    const isLater = preparing instanceof Promise;
-    if (isLater && !(await unlessAborted(preparing, signal))) return CANCELLED_CALL;
-    const entry = isLater ? this.#entryFor(wanted.name) : known; // what is held depends on what was read
-    const call = this.#programCall(wanted, entry);
-    if (!call) return notJson(entry?.tool.id ?? wanted.name);
-    const prepared = prepareCall(call, this.catalog.lookUp());
-    const ports = wanted.isNested ? this.#makePortsFor(model, true) : this.#portsFor(model);
-    const { model: forModel, outcome, raw } = await runCall(prepared, ports, { signal });
-    return { outcome: raw ?? outcome, forModel: forModel.content };
+  /** A call beside the conversation, which is ended here. Never rejects. */
+  async callForProgram(wanted: ProgramCall, { signal, end }: OpenCall, model: Model): Promise<ProgramResult> {
+    try {
+      const known = this.#entryFor(wanted.name);
+      const preparing = known && this.permissions.prepareFor(known.tool);
+      const isLater = preparing instanceof Promise;
+      if (isLater && !(await unlessAborted(preparing, signal))) return CANCELLED_CALL;
+      const entry = isLater ? this.#entryFor(wanted.name) : known; // what is held depends on what was read
+      const call = this.#programCall(wanted, entry);
+      if (!call) return notJson(entry?.tool.id ?? wanted.name);
+      const prepared = prepareCall(call, this.catalog.lookUp());
+      const ports = wanted.isNested ? this.#makePortsFor(model, true) : this.#portsFor(model);
+      const { model: forModel, outcome, raw } = await runCall(prepared, ports, { signal });
+      return { outcome: raw ?? outcome, forModel: forModel.content };
+    } finally {
+      end();
+    }
   }
 
   #entryFor(name: string): CatalogEntry | undefined {

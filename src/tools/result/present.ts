@@ -47,7 +47,9 @@ export function presentOutcome(outcome: ToolOutcome, context: ResultContext): Ev
     case "done":
     case "failed": {
       const plain = plainTexts(outcome);
-      const placed = plain ? { model: plain, person: plain } : new Presentation(context).present(outcome, outcome.kind);
+      const placed = plain
+        ? { model: plain, person: plain, isShort: true }
+        : new Presentation(context).present(outcome, outcome.kind);
       return whenThere(placed, (content) => presentedAnswer(outcome, content, context));
     }
     case "cancelled":
@@ -67,17 +69,23 @@ export function presentOutcome(outcome: ToolOutcome, context: ResultContext): Ev
 }
 
 type AnswerOutcome = Extract<ToolOutcome, ToolAnswer>;
-type PlacedContent = Readonly<Record<"model" | "person", readonly ContentBlock[]>>;
+
+interface PlacedContent extends Readonly<Record<"model" | "person", readonly ContentBlock[]>> {
+  /** The structured content is known to be short. */
+  readonly isShort?: boolean;
+}
 
 function presentedAnswer(
   answer: AnswerOutcome,
-  { model, person }: PlacedContent,
+  { model, person, isShort: isKnown = false }: PlacedContent,
   { origin }: ResultContext,
 ): Presented {
   const { kind, structured, warnings } = answer;
   const isOwn = answer.kind === "failed" && answer.isOwn === true;
-  if (!isOwn && structured === undefined && warnings === undefined) {
-    return { model: { isError: kind === "failed", content: model, origin }, outcome: { kind, content: person } };
+  if (!isOwn && warnings === undefined && (structured === undefined || isKnown)) {
+    const shown: AnswerOutcome =
+      structured === undefined ? { kind, content: person } : { kind, content: person, structured };
+    return { model: { isError: kind === "failed", content: model, origin }, outcome: shown };
   }
   const isShort = structured !== undefined && jsonStart(structured, LIMITS.resultMaxBytes).isWhole;
   const shown = {
@@ -134,11 +142,17 @@ export function nothingOf(kind: "done" | "failed"): string {
 /** Most results are one short text and nothing else: it is marked, and there is nothing to place. Undefined for all others. */
 function plainTexts({ content, structured }: ToolAnswer): readonly ContentBlock[] | undefined {
   const [block] = content;
-  if (content.length !== 1 || structured !== undefined || block?.type !== "text") return undefined;
+  if (content.length !== 1 || block?.type !== "text") return undefined;
   const { text: given } = block;
   if (given.length > WHOLE.maxBytes || given.trim() === "") return undefined;
-  const marked = isHostText(block) ? given : markForeign(given);
-  return fits(marked, WHOLE) ? [text(marked)] : undefined;
+  const isOurs = isHostText(block);
+  const marked = isOurs ? given : markForeign(given);
+  if (structured === undefined) return fits(marked, WHOLE) ? [text(marked)] : undefined;
+  // The value beside it is written down once, where that is all there is to do about it.
+  const { text: json, isWhole } = jsonStart(structured, TOOL_LIMITS.structuredInlineBytes);
+  if (isOurs || !isWhole || !fits(marked, HALF)) return undefined;
+  const isSaid = json.length <= given.length || isSaidBy([given], structured);
+  return isSaid ? [text(marked)] : [text(marked), text(markForeign(json))];
 }
 
 class Presentation {
@@ -304,6 +318,7 @@ const NOTE_BYTES = 1_024;
 const NOTE_LINES = 8;
 
 const WHOLE: TextBound = { maxBytes: LIMITS.resultMaxBytes, maxLines: LIMITS.resultMaxLines };
+const HALF: TextBound = halfOf(WHOLE);
 
 /** One text for each of the words, in their order; undefined when they are too long. */
 async function assemble(words: readonly Words[], store: ResultStore): Promise<readonly string[] | undefined> {

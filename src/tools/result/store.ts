@@ -393,7 +393,7 @@ const SMALL_JSON = { maxNodes: 500, maxBytes: 16_384, maxDepth: 30 } as const;
 /** The start of the value's JSON, and whether that is all of it. */
 export function jsonStart(value: JsonValue, maxChars: number): { readonly text: string; readonly isWhole: boolean } {
   const small = measure(value, SMALL_JSON).over === undefined ? JSON.stringify(value) : undefined;
-  if (small !== undefined && small.length <= maxChars) return { text: small, isWhole: true };
+  if (small !== undefined) return { text: small.slice(0, maxChars), isWhole: small.length <= maxChars };
   let text = "";
   for (const token of jsonTokens(value)) {
     text += token;

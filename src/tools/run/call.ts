@@ -2,8 +2,7 @@
 import { type Eventual, whenThere } from "../../base/async/eventual.js";
 import { abortListeners, contained } from "../../base/async/scope.js";
 import { messageOf } from "../../base/errors.js";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
-import { LIMITS } from "../../base/limits.js";
+import type { JsonObject } from "../../base/json/json.js";
 import { inSpan } from "../../base/ports/trace.js";
 import type { Timer, World } from "../../base/ports/world.js";
 import { checkAgainstSchema, withoutMisfitNulls } from "../../base/schema/schema-check.js";
@@ -24,6 +23,7 @@ import {
   type ToolProgress,
   type ToolSource,
 } from "../tool.js";
+import { forPeople } from "./for-people.js";
 import { notMade, type Preparation, PreparedCall, preparedWhenStarted, type SentBefore } from "./prepare.js";
 
 export interface RunOptions {
@@ -40,7 +40,12 @@ const CANCELLED: ToolOutcome = { kind: "cancelled" };
  */
 export async function runCall(call: PreparedCall, ports: RunPorts, options: RunOptions): Promise<Presented> {
   const steps = new Steps(call, ports.world, options);
-  const outcome = await outcomeOf(steps, ports);
+  let outcome: ToolOutcome;
+  try {
+    outcome = await stepsOf(steps, ports);
+  } catch (error) {
+    outcome = thrownBy(steps, error);
+  }
   const elapsedMs = steps.end();
   const presenting = present(outcome, steps, ports);
   const presented = presenting instanceof Promise ? await presenting : presenting;
@@ -145,25 +150,54 @@ async function whenStarted(preparation: Preparation, { signal, onProgress }: Ste
   }
 }
 
+/** Never rejects. */
 async function outcomeOf(steps: Steps, ports: DirectPorts): Promise<ToolOutcome> {
-  if (steps.preparation?.plan.kind === "starting") steps.preparation = await whenStarted(steps.preparation, steps);
-  const call = steps.preparation;
+  try {
+    return await stepsOf(steps, ports);
+  } catch (error) {
+    return thrownBy(steps, error);
+  }
+}
+
+function thrownBy({ signal, preparation }: Steps, error: unknown): ToolOutcome {
+  return signal.aborted ? CANCELLED : failed(notMade(preparation?.name ?? "the tool", messageOf(error)));
+}
+
+/** Waits only where something has to be: most calls are sent at once. */
+function stepsOf(steps: Steps, ports: DirectPorts): Eventual<ToolOutcome> {
+  const { preparation: call, signal } = steps;
   if (!call) return CANCELLED;
   const { plan, name } = call;
   if (plan.kind === "ended") return plan.outcome;
-  if (plan.kind === "starting") return failed(notMade(name, "its server does not start"));
-  if (steps.signal.aborted) return CANCELLED;
-  if (plan.kind === "lasting") return await resumed(call, plan.lasting, ports, steps);
-  try {
-    const clearing = cleared(call, plan.entry, ports, steps);
-    const clear = clearing instanceof Promise ? await clearing : clearing;
-    if ("kind" in clear) return clear;
-    const written = steps.signal.aborted ? undefined : ports.journal.intent(clear.request);
-    if (written && (await untilAborted(written, steps.signal)) === ABORTED) return CANCELLED;
-    return steps.signal.aborted ? CANCELLED : await sentInSpan(plan.entry, clear, ports, steps);
-  } catch (error) {
-    return steps.signal.aborted ? CANCELLED : failed(notMade(name, messageOf(error)));
+  if (plan.kind === "starting") {
+    return whenStarted(call, steps).then((started) => {
+      steps.preparation = started;
+      if (started?.plan.kind === "starting") return failed(notMade(name, "its server does not start"));
+      return stepsOf(steps, ports);
+    });
   }
+  if (signal.aborted) return CANCELLED;
+  if (plan.kind === "lasting") return resumed(call, plan.lasting, ports, steps);
+  const { entry } = plan;
+  const clearing = cleared(call, entry, ports, steps);
+  if (clearing instanceof Promise) return clearing.then((clear) => written(entry, clear, ports, steps));
+  return written(entry, clearing, ports, steps);
+}
+
+function written(
+  entry: CatalogEntry,
+  clear: Cleared | ToolOutcome,
+  ports: DirectPorts,
+  steps: Steps,
+): Eventual<ToolOutcome> {
+  if ("kind" in clear) return clear;
+  const { signal } = steps;
+  if (signal.aborted) return CANCELLED;
+  const writing = ports.journal.intent(clear.request);
+  if (!writing) return signal.aborted ? CANCELLED : sentInSpan(entry, clear, ports, steps);
+  return untilAborted(writing, signal).then((end) =>
+    end === ABORTED || signal.aborted ? CANCELLED : sentInSpan(entry, clear, ports, steps),
+  );
 }
 
 interface Cleared {
@@ -255,11 +289,11 @@ function sent(
         kept?.catch(() => undefined); // heard below
       },
     };
-    const answering = source.call(expected === undefined ? call : { ...call, expected });
-    return untilAborted(Promise.resolve(answering), signal, ports.world).then(
-      (outcome) => (kept ? kept.then(() => ended(outcome), broken) : ended(outcome)),
-      broken,
-    );
+    const answering = Promise.resolve(source.call(expected === undefined ? call : { ...call, expected }));
+    return new Promise((resolve) => {
+      const onEnd = (outcome: unknown) => resolve(kept ? kept.then(() => ended(outcome), broken) : ended(outcome));
+      whenOver(answering, { signal, world: ports.world, onEnd, onError: (error) => resolve(broken(error)) });
+    });
   } catch (error) {
     return Promise.resolve(broken(error));
   }
@@ -317,40 +351,6 @@ async function withoutNulls(
   return { ok: false, reason: `${problems}. The tool has changed since you were given it, and its schema ${schema}` };
 }
 
-/**
- * Arguments as they are shown to the person who is asked. Long texts are cut and say how long they are; values that lie too
- * deep or come after too many others are named, not shown.
- */
-export function forPeople(given: JsonObject): JsonObject {
-  const { maxChars, maxDepth, textChars } = LIMITS.shownArguments;
-  let charsLeft: number = maxChars;
-  const shorten = (value: JsonValue, depth: number): JsonValue => {
-    if (typeof value === "string") {
-      const room = Math.max(0, Math.min(textChars, charsLeft));
-      charsLeft -= Math.min(value.length, room) + 2;
-      return value.length <= room ? value : `${value.slice(0, room)}… (${value.length} characters in all)`;
-    }
-    charsLeft -= 8;
-    if (typeof value !== "object" || value === null) return value;
-    if (depth >= maxDepth) return "… (nested deeper than is shown)";
-    const isObject = isJsonObject(value);
-    const entries = Object.entries(value);
-    const shown: [string, JsonValue][] = [];
-    for (const [name, field] of entries) {
-      const left = entries.length - shown.length;
-      if (charsLeft <= 0) {
-        shown.push(["…", isObject ? `${left} more` : `… (${left} more)`]);
-        break;
-      }
-      if (isObject) charsLeft -= name.length;
-      shown.push([name, shorten(field ?? null, depth + 1)]);
-    }
-    return isObject ? Object.fromEntries(shown) : shown.map(([, item]) => item);
-  };
-  const shown = shorten(given, 0);
-  return isJsonObject(shown) ? shown : {};
-}
-
 /** In the span of one tool call by the semantic conventions for GenAI. The tool's source adds its own attributes. */
 function sentInSpan(entry: CatalogEntry, clearance: Cleared, ports: DirectPorts, steps: Steps): Promise<ToolOutcome> {
   const { telemetry } = ports.world;
@@ -384,28 +384,41 @@ function untilAborted<T>(
   world?: Pick<World, "after">,
 ): Promise<T | typeof ABORTED> {
   return new Promise((resolve, reject) => {
-    let grace: Timer | undefined;
-    const giveUp = () => {
-      if (!world) return resolve(ABORTED);
-      grace = world.after(TOOL_LIMITS.cancelGraceMs, () => resolve(ABORTED));
-    };
-    const listeners = abortListeners(signal);
-    const leave = () => {
-      listeners.delete(giveUp);
-      grace?.clear();
-    };
-    promise
-      .then((value) => {
-        leave();
-        resolve(value);
-      })
-      .catch((error: unknown) => {
-        leave();
-        reject(error);
-      });
-    if (signal.aborted) giveUp();
-    else listeners.add(giveUp);
+    whenOver(promise, { signal, world, onEnd: resolve, onError: reject });
   });
+}
+
+interface Watched<T> {
+  readonly signal: AbortSignal;
+  readonly world: Pick<World, "after"> | undefined;
+  /** What is told after the first end must be passed over. */
+  readonly onEnd: (value: T | typeof ABORTED) => void;
+  readonly onError: (error: unknown) => void;
+}
+
+/** The same without a promise of its own: every call that is sent is waited for like this. What `onEnd` throws is an error too. */
+function whenOver<T>(promise: Promise<T>, { signal, world, onEnd, onError }: Watched<T>): void {
+  let grace: Timer | undefined;
+  const giveUp = () => {
+    if (!world) return onEnd(ABORTED);
+    grace = world.after(TOOL_LIMITS.cancelGraceMs, () => onEnd(ABORTED));
+  };
+  const listeners = abortListeners(signal);
+  const leave = () => {
+    listeners.delete(giveUp);
+    grace?.clear();
+  };
+  promise
+    .then((value) => {
+      leave();
+      onEnd(value);
+    })
+    .catch((error: unknown) => {
+      leave();
+      onError(error);
+    });
+  if (signal.aborted) giveUp();
+  else listeners.add(giveUp);
 }
 
 /** A call that went on at its source while nobody waited for it. */

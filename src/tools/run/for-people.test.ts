@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
-import { forPeople } from "./call.js";
+import { forPeople } from "./for-people.js";
 
 test("short arguments are shown as they are", () => {
   const given = { path: "/a", list: [1, null, true, { b: "c" }] };
