@@ -11,7 +11,7 @@ import { nodeWorld } from "../world/index.js";
 import { chooseLog } from "./log.js";
 import { type Keyring, systemKeyring, unaskedSecrets } from "./secrets.js";
 import { columnsOf, createPalette, mayColor, type Palette } from "./terminal/stream.js";
-import { renderTable, visible, visibleJson } from "./terminal/text.js";
+import { renderTable, visible, visibleJson, withRoomForLast } from "./terminal/text.js";
 
 /** `--gateway`, and what belongs to it. */
 export interface GatewayChoice {
@@ -96,13 +96,15 @@ export function report(
   else print(context, lines);
 }
 
-/** A table whose first row says what the columns are. Cells must be single lines of visible text. */
+/** A table whose first row says what the columns are. Cells must be single lines of visible text. `droppedFirst`: by position. */
 export function tableLines(
   head: readonly string[],
   rows: readonly (readonly string[])[],
   { columns, palette }: Pick<CommandContext, "columns" | "palette">,
+  droppedFirst: readonly number[] = [],
 ): readonly string[] {
-  const [first = "", ...lines] = renderTable([head, ...rows], { columns });
+  const fitting = withRoomForLast([head, ...rows], columns, droppedFirst);
+  const [first = "", ...lines] = renderTable(fitting, { columns });
   return [palette.dim(first), ...lines];
 }
 

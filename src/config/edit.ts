@@ -111,7 +111,9 @@ export async function withConfigLock<T>(world: World, path: string, work: () => 
     });
   } catch (error) {
     if (hasLock || error instanceof TenonError) throw error;
-    throw unlocked(`${lock} cannot be made: ${messageOf(error)}`, { cause: error });
+    const words = messageOf(error);
+    const hint = words.startsWith("ENOSPC") ? { hint: "Free space on the disk." } : {};
+    throw unlocked(`${lock} cannot be made: ${words}`, { cause: error, ...hint });
   }
 }
 
@@ -144,7 +146,7 @@ async function edit(
 }
 
 async function locate({ world, path, within }: ConfigFile): Promise<FoundPath | undefined> {
-  const found = await world.files.find(path);
+  const found = await orFail("config.unreadable", `${path} cannot be read`, world.files.find(path));
   if (!found) return undefined;
   if (found.kind !== "file") throw new TenonError("config.unreadable", `${path} is no file`);
   if (within !== undefined && !isInside(found.realPath, within)) {

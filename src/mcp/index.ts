@@ -63,7 +63,7 @@ export type {
   ServerSpec,
   StdioSpec,
 } from "./spec.js";
-export { foreignOwner, launchFingerprint, startText } from "./spec.js";
+export { foreignOwner, launchFingerprint, PACKAGE_FETCH, startText } from "./spec.js";
 export type { ChannelAnswer, ChannelRequest, McpChannel } from "./transport/acp.js";
 export { type LaunchConcern, launchConcern, pinnedProgram } from "./transport/launchers/guarded-launch.js";
 export { bubblewrap } from "./transport/sandbox/bubblewrap.js";

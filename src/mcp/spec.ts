@@ -133,6 +133,9 @@ function withoutPassword(url: string): string {
   return parsed.href;
 }
 
+/** What is logged of a package that is downloaded before its program is started in a sandbox. */
+export const PACKAGE_FETCH = { begun: "mcp.package_fetch", done: "mcp.package_fetched" } as const;
+
 /** Programs that download a package and run it, by their words; what follows is options and the package. */
 const PACKAGE_RUNNERS: readonly string[] = [
   ...["npx", "bunx", "pnpx", "uvx", "npm exec", "npm x", "bun x", "pnpm dlx", "yarn dlx", "pipx run", "uv tool run"],

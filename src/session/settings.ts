@@ -199,7 +199,7 @@ function choice<T extends string>(name: SettingName, value: string, known: reado
   const chosen = known.find((one) => one === value);
   if (chosen !== undefined) return chosen;
   const what = `"${value}" is no ${name} of this session; there are: ${known.join(", ")}${more}`;
-  throw new TenonError("session.invalid_request", what);
+  throw new TenonError("session.invalid_request", what, { hint: "Choose one of these." });
 }
 
 /** From the most careful to the least. */

@@ -1,4 +1,5 @@
 // Forty malformed server entries of a program: one error each that names the place, no value shown, the other servers unharmed.
+import { inspect } from "node:util";
 import { expect } from "vitest";
 import { createRuntime, type ServerEntries } from "../../src/library/index.js";
 import { echoTool, scriptedServer } from "../../src/testing/index.js";
@@ -83,7 +84,10 @@ scenario(["V102"], "each of forty malformed entries gets one error, and the good
   expect(await session.tools.call("echo", { text: "works" })).toMatchObject({ status: "done" });
   const all = session.servers().filter(({ name }) => name !== "good");
   expect(all).toHaveLength(MALFORMED.length);
-  expect(MALFORMED.length).toBeGreaterThanOrEqual(40);
+  // No two of them are the same.
+  const distinct = new Set(MALFORMED.map(([entry]) => inspect(entry, { depth: 3, getters: false })));
+  expect(distinct.size).toBe(MALFORMED.length);
+  expect(distinct.size).toBeGreaterThanOrEqual(40);
   for (const [at, [, words]] of MALFORMED.entries()) {
     const status = all.find(({ name }) => name === `bad${at}`);
     expect(status, `entry ${at}`).toMatchObject({ state: "failed" });

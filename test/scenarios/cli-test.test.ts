@@ -6,6 +6,7 @@ import { expect } from "vitest";
 import { BAD_TOOLS, echoTool, scriptedServer } from "../../src/testing/index.js";
 import { ConfigBench, pathOfServers } from "./config-bench.js";
 import { expectGolden, normalised } from "./golden.js";
+import { PACKAGE, PackageRegistry } from "./package-registry.js";
 import { EVERYTHING, program } from "./real-server.js";
 import { scenario } from "./scenario.js";
 
@@ -105,6 +106,37 @@ scenario(
       await new Promise((resolve) => server.close(resolve));
     }
   },
+);
+
+scenario(
+  ["Q1"],
+  "a server in a sandbox: the report says so, and what was downloaded is a step of its own, also where that fails",
+  async () => {
+    await using bench = await ConfigBench.open();
+    await using registry = await PackageRegistry.start();
+    const sandboxed = (name: string) => ({
+      ...{ command: "npx", args: ["-y", name], sandbox: "workspace" },
+      env: { npm_config_registry: registry.url },
+    });
+    bench.put("home/config.json", bench.servers({ here: sandboxed(PACKAGE), gone: sandboxed("no-such-package") }));
+    const first = await bench.tenon(["mcp", "test", "here"]);
+    expect(first.code, first.stdout).toBe(0);
+    expect(first.stdout).toMatch(
+      /✓ download {7}the package is here {2}.*\n✓ start {10}the process runs in a sandbox \(workspace\)/u,
+    );
+    const again = await bench.tenon(["mcp", "test", "here"]);
+    expect(again.stdout).toMatch(/✓ start {10}the process runs in a sandbox \(workspace\)/u);
+    expect(again.stdout).not.toContain("download");
+    const gone = await bench.tenon(["mcp", "test", "gone"]);
+    expect(gone.code).toBe(1);
+    expect(gone.stdout).toMatch(/✗ download {7}failed .*\n[^]*step {4}download\n/u);
+    const { steps } = JSON.parse((await bench.tenon(["mcp", "test", "gone", "--json"])).stdout);
+    expect(steps.map(({ step, done }: { step: string; done: boolean }) => [step, done])).toEqual([
+      ["configuration", true],
+      ["download", false],
+    ]);
+  },
+  { needs: ["bwrap"], platform: "linux" },
 );
 
 scenario(["Q1"], "what is not even tried says why, and programs get it all as JSON", async () => {

@@ -177,6 +177,14 @@ scenario(
     const url = await login.says(URL_SHOWN);
     login.types("https://example.com/somewhere?code=x&state=y");
     await login.says(/another address/u);
+    // None of these may end the log-in.
+    login.types("hello");
+    await login.says(/no code, and no address|code alone does not do/u);
+    const redirect = new URL(new URL(url).searchParams.get("redirect_uri") ?? "");
+    login.types(`${redirect.href}?code=guessed&state=other`);
+    await login.says(/answer to another log-in/u);
+    login.types(`${redirect.href}?code=guessed&state=${new URL(url).searchParams.get("state") ?? ""}`);
+    await login.says(/copy all of it/u);
     login.types(await visit(url));
     const { code, stdout, stderr } = await login.done;
     expect(code, stdout + stderr).toBe(0);

@@ -68,6 +68,27 @@ scenario(
 );
 
 scenario(
+  ["Z112"],
+  "the status line counts servers that still start, and of what the chat showed at first nothing is kept above it",
+  async () => {
+    using home = new TemporaryFolder();
+    await using provider = await fakeProvider();
+    const { command, args, env } = scriptedServer({
+      tools: [{ name: "t", description: "t", reply: { kind: "text", text: "x" } }],
+    });
+    const silent = { command: process.execPath, args: ["-e", "setInterval(() => {}, 1000)"] };
+    const mcpServers = { quick: { command, args, env }, silent, mute: silent };
+    writeFileSync(join(home.path, "config.json"), JSON.stringify({ mcpServers }));
+    await using terminal = await openChat(home, provider);
+    await terminal.until("servers 1/3");
+    const all = await terminal.all();
+    expect(all.split("openai-compatible/m")).toHaveLength(2);
+    expect(all.trimStart()).toMatch(/^· MCP server "quick" is ready/u);
+  },
+  IN_TMUX,
+);
+
+scenario(
   ["Z103", "Z110"],
   "Markdown is rendered: headings, lists with hanging indents, tables of wide characters, code, quotes; escapes are shown",
   async () => {

@@ -50,6 +50,19 @@ async function play(request: ElicitationForm, lines: readonly string[]): Promise
 }
 
 describe("a form", () => {
+  it.each([
+    ["email", "https://x.test", "ann@x.test"],
+    ["uri", "2026-01-31", "https://x.test/a"],
+    ["date", "2026-13-31", "2026-01-31"],
+    ["date-time", "2026-01-31", "2026-01-31T12:00:00+02:00"],
+  ])("takes no %s that is none", async (format, wrong, right) => {
+    const properties = { one: { type: "string", format }, two: { type: "string" } };
+    const form = { ...FORM, requestedSchema: { type: "object", properties } } as ElicitationForm;
+    const { chat, answer } = await play(form, ["y", wrong, right, "", "y"]);
+    expect(answer).toEqual({ action: "accept", content: { one: right } });
+    expect(chat.errorOutput.text.split("Please type a")).toHaveLength(2);
+  });
+
   it("is asked field by field; what does not fit is asked again, an empty line is the default or leaves it out", async () => {
     const lines = ["y", "A", "Ada", "old", "-1", "36", "", "3", "dog", "tuna, trout", "2", "y"];
     const { chat, answer } = await play(FORM, lines);

@@ -2,6 +2,7 @@
 import type { CreateElicitationRequest, CreateElicitationResponse } from "@agentclientprotocol/sdk";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
+import { isUrl } from "../../base/text/url.js";
 import type { MenuChoice } from "../terminal/live/menu.js";
 import { visible, visibleLine } from "../terminal/text.js";
 import type { ChatTerminal } from "./terminal.js";
@@ -267,11 +268,28 @@ function readTyped(field: Field, typed: string): Typed {
   }
 }
 
-function readText({ minLength, maxLength }: JsonObject, typed: string): Typed {
+/** Of the formats a form may ask for: what is plainly none of them would only come back as an error of the server. */
+const FORMATS: Readonly<Record<string, { readonly fits: (text: string) => boolean; readonly words: string }>> = {
+  email: { fits: (text) => /^[^\s@]+@[^\s@]+$/u.test(text), words: "an e-mail address, as ann@example.org" },
+  uri: { fits: isUrl, words: "a whole address, as https://example.org" },
+  date: { fits: (text) => /^\d{4}-\d\d-\d\d$/u.test(text) && isTime(text), words: "a date, as 2026-01-31" },
+  "date-time": {
+    fits: (text) => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/iu.test(text) && isTime(text),
+    words: "a date and a time, as 2026-01-31T12:00:00Z",
+  },
+};
+
+function isTime(text: string): boolean {
+  return !Number.isNaN(Date.parse(text));
+}
+
+function readText({ minLength, maxLength, format }: JsonObject, typed: string): Typed {
   const length = Array.from(typed).length; // code points, as JSON Schema counts
   if (typeof minLength === "number" && length < minLength) return `At least ${minLength} characters.`;
   if (typeof maxLength === "number" && length > maxLength) return `At most ${maxLength} characters.`;
-  return { value: typed };
+  const known = typeof format === "string" && Object.hasOwn(FORMATS, format) ? FORMATS[format] : undefined;
+  if (known && !known.fits(typed.trim())) return `Please type ${known.words}.`;
+  return { value: known ? typed.trim() : typed };
 }
 
 function readNumber({ kind, rules: { minimum, maximum } }: Field, words: string): Typed {

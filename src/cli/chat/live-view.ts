@@ -50,6 +50,8 @@ export class LiveView implements ChatView {
   #lastNotice: string | undefined;
   /** Notices are kept to itself from now on: the chat is being left. */
   isLeaving = false;
+  /** Called when a notice tells of a server, which says nothing of the others. */
+  onServer: () => void = () => {};
 
   constructor(options: LiveViewOptions) {
     this.#options = options;
@@ -350,7 +352,9 @@ export class LiveView implements ChatView {
     const { severity, title, description } = update;
     const { terminal, record } = this.#options;
     const { retry, mcp } = tenonMeta(update);
-    for (const { name, state } of serversIn(mcp)) record.status.server(name, state);
+    const told = serversIn(mcp);
+    for (const { name, state } of told) record.status.server(name, state);
+    if (told.length > 0 && !this.#isReplay && !this.isLeaving) this.onServer();
     if (this.#isReplay || this.isLeaving) return;
     if (isJsonObject(retry) && this.#isInTurn) return this.#retry(title, retry);
     // What repeats itself says nothing new.

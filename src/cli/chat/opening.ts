@@ -19,6 +19,7 @@ export async function openSession(parts: Parts, wanted?: "new" | { readonly id: 
   }
   record.status.starting = undefined;
   record.sessionId = session.id;
+  liveView?.onServer();
   options.live?.draw();
   if (earlier && options.live) parts.screen.line("");
   if (earlier) parts.screen.line(parts.palette.dim(`Going on with session ${earlier.id}.`));
@@ -81,6 +82,7 @@ async function join(parts: Parts, wanted: NonNullable<Parts["options"]["join"]>)
   record.status.choose(choices);
   record.sessionId = id;
   record.status.starting = undefined;
+  liveView?.onServer();
   view.joined();
   if (!interactive && meta["state"] === "waiting") {
     const words = `Session ${id} waits for an answer, and prompts wait with it: tenon attach in a terminal gives one.`;

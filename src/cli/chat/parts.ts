@@ -1,6 +1,8 @@
 // Puts a chat together: the terminal of its kind, the view, who answers questions, and the ACP client between them and the agent.
 import { type AgentApp, client, methods, type Stream } from "@agentclientprotocol/sdk";
+import { handled } from "../../base/async/scope.js";
 import { defined } from "../../base/json/defined.js";
+import { sharedLog } from "../../base/ports/world.js";
 import type { LiveTerminal } from "../terminal/live/live-terminal.js";
 import { Screen } from "../terminal/screen.js";
 import { type Clock, createPalette, isTerminal, systemClock } from "../terminal/stream.js";
@@ -109,6 +111,7 @@ export function composeParts(options: ChatOptions): Parts {
     })
     .onNotification(methods.client.elicitation.complete, () => {}); // the person knows
   const session = new ChatSession(app, options.agent, { canBeAsked: interactive });
+  if (liveView) liveView.onServer = countingServers(session, record, () => live?.draw());
   return {
     ...terminal,
     options,
@@ -122,6 +125,29 @@ export function composeParts(options: ChatOptions): Parts {
     pictures,
     liveView,
     plainReader: shown.plainReader,
+  };
+}
+
+/** Asks where all servers stand; once more when there was news in the meantime. */
+function countingServers(session: ChatSession, { status }: ChatRecord, draw: () => void): () => void {
+  let isAsking = false;
+  let hasNews = false;
+  const ask = async () => {
+    do {
+      hasNews = false;
+      const { id } = session;
+      // An agent at the other end of a gateway may be gone, or know no such question.
+      const all = await session.status().catch(() => undefined);
+      if (all && session.id === id) status.servers(all);
+    } while (hasNews);
+    isAsking = false;
+    draw();
+  };
+  return () => {
+    hasNews = true;
+    if (isAsking) return;
+    isAsking = true;
+    handled(ask(), sharedLog(), "ask where the servers stand");
   };
 }
 

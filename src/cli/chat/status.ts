@@ -55,6 +55,12 @@ export class ChatStatus {
     else this.#servers.set(name, state);
   }
 
+  /** All there are: of those that are still starting nothing is told by notices. */
+  servers(all: readonly Pick<ServerReport, "name" | "state">[]): void {
+    this.#servers.clear();
+    for (const { name, state } of all) this.server(name, state);
+  }
+
   /** Another session: what was counted is of the old one. */
   reset(): void {
     this.#servers.clear();

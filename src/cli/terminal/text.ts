@@ -135,3 +135,21 @@ export function renderTable(
     return clipToWidth(" ".repeat(indent) + cells.join(GAP), columns).trimEnd();
   });
 }
+
+/** Less than this of the last column says nothing. */
+const LEAST_LAST = 24;
+
+/** The same rows without the columns, in the order of `droppedFirst`, that leave no room for the last one. */
+export function withRoomForLast(
+  rows: readonly (readonly string[])[],
+  columns: number,
+  droppedFirst: readonly number[],
+): readonly (readonly string[])[] {
+  const width = (at: number) => Math.max(...rows.map((row) => displayWidth(row[at] ?? "")));
+  const last = (rows[0]?.length ?? 1) - 1;
+  const kept = new Set(Array.from({ length: last }, (_, at) => at));
+  const taken = () => [...kept].reduce((sum, at) => sum + width(at) + GAP.length, 0);
+  const wanted = Math.min(LEAST_LAST, width(last));
+  for (const at of droppedFirst) if (taken() + wanted > columns) kept.delete(at);
+  return rows.map((row) => row.filter((_, at) => at === last || kept.has(at)));
+}

@@ -37,7 +37,7 @@ test("a person logs in: registered, with PKCE, resource, scope, and the grant is
     resourceIndicator: mcp.url,
     scope: "mcp offline_access",
   });
-  expect(bench.visitor.starts).toEqual([{ server: "web", issuer: auth.issuer, redirectUris: [] }]);
+  expect(bench.visitor.starts).toEqual([{ server: "web", issuer: auth.issuer, redirectUris: [], namesIssuer: true }]);
 });
 
 test("a registration serves the next log-in too, unless the way back is another one", async () => {

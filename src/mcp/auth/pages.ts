@@ -49,7 +49,8 @@ async function inBrowser(flow: Flow, way: RedirectWay): Promise<Obtained> {
   const known = knownClient(flow);
   const stored = known ? undefined : await storedClient(flow);
   const redirectUris = stored?.redirectUris ?? [];
-  await using attempt = await way.start({ server: name, issuer, redirectUris }, signal);
+  const namesIssuer = server.authorization_response_iss_parameter_supported === true || undefined;
+  await using attempt = await way.start({ server: name, issuer, redirectUris, ...defined({ namesIssuer }) }, signal);
   const { redirectUri } = attempt;
   const isStored = stored !== undefined && redirectUris.includes(redirectUri);
   const client = known ?? (isStored ? stored : await registerClient(flow, redirectUri));

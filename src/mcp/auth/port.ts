@@ -82,6 +82,8 @@ export interface LoginStart {
   readonly issuer: string;
   /** Redirect URIs that are registered already: using one of these saves a registration. */
   readonly redirectUris: readonly string[];
+  /** Every answer of it says whose it is (`iss`, RFC 9207); one that does not is refused. */
+  readonly namesIssuer?: true;
 }
 
 /** The person opens a page, which redirects to a redirect URI. Tenon shows the page and never fetches it. */

@@ -174,10 +174,8 @@ const TEXT_MAX_CHARS = 8_000;
 
 export function report(result: ModelToolResult): string {
   const name = bareName(result.name);
-  const texts = result.content.flatMap((block) =>
-    block.type === "text" && block.text.trim() !== "" ? [block.text] : [],
-  );
-  const others = result.content.flatMap((block) => sentence(block) ?? []);
+  const { texts, unseen } = withoutMediaNotes(result.content);
+  const others = [...result.content.flatMap((block) => sentence(block) ?? []), ...unseen];
   const said =
     texts.length === 0 ? [] : [`${name} ${result.isError ? "failed" : "answered"}:${shown(texts.join("\n"))}`];
   if (said.length === 0 && (result.isError || others.length === 0)) {
@@ -185,6 +183,24 @@ export function report(result: ModelToolResult): string {
   }
   return [...said, ...others.map((other) => other.replace("It", said.length === 0 ? name : "It"))].join("\n");
 }
+
+/** Tenon's note in place of a picture or sound is for models that work on with it: the person is told in plain words. */
+function withoutMediaNotes(content: readonly ContentBlock[]): Record<"texts" | "unseen", readonly string[]> {
+  const unseen: string[] = [];
+  const texts = content.flatMap((block) => {
+    if (block.type !== "text") return [];
+    const text = block.text.replaceAll(MEDIA_NOTE, (_, kind: string, type: string, bytes: string) => {
+      unseen.push(`It returned ${MEDIA_WORDS[kind] ?? "data"} (${type}, ${size(Number(bytes))}).`);
+      return "";
+    });
+    return text.trim() === "" ? [] : [text];
+  });
+  return { texts, unseen };
+}
+
+const MEDIA_NOTE =
+  /^\[tenon: (image|audio|document|data) "([^"]*)"(?: of the resource "[^\n]*")?, (\d+) bytes: .*\]\n?/gmu;
+const MEDIA_WORDS: Readonly<Record<string, string>> = { image: "an image", audio: "a sound", document: "a document" };
 
 function reportSearch(found: readonly ModelTool[]): string {
   if (found.length === 0) return "I searched for other tools and found none that fits.";

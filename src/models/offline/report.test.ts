@@ -45,6 +45,17 @@ describe("a result", () => {
     expect(reported(blocks)).toBe("show answered: Here it is:\nIt returned an image (image/png, 3 bytes).");
   });
 
+  test("does not repeat what Tenon wrote to the model in place of a picture", () => {
+    const note =
+      '[tenon: image "image/png", 4033 bytes: this model does not take it; the person has it. Kept as r1; pass it to a tool as {"$result":"r1"} as base64]';
+    const pdf =
+      '[tenon: document "application/pdf" of the resource "x:p", 9 bytes: one too many for the model; the person has it]';
+    expect(reported([{ type: "text", text: `Here:\n${note}\nand there\n${pdf}` }])).toBe(
+      "show answered:\n\nHere:\nand there\n\nIt returned an image (image/png, 4.0 kB).\nIt returned a document (application/pdf, 9 bytes).",
+    );
+    expect(reported([{ type: "text", text: note }])).toBe("show returned an image (image/png, 4.0 kB).");
+  });
+
   test("that is very long is cut, and says by how much", () => {
     const told = reported([{ type: "text", text: "x".repeat(9_000) }]);
     expect(told).toContain("… and 1000 more characters.");

@@ -34,6 +34,7 @@ describe("an address for people", () => {
 });
 
 const EXPECTED = {
+  issuer: "https://auth.example",
   redirectUri: "http://127.0.0.1:4000/callback",
   url: new URL("https://auth.example/authorize?state=s1&client_id=c"),
 };
@@ -50,7 +51,6 @@ describe("what a person pastes", () => {
     ["http://localhost:4000/callback?code=c1&state=s1", { code: "c1", state: "s1" }],
     ["http://127.0.0.1:4000/callback?error=access_denied&state=s1", { error: "access_denied", state: "s1" }],
     ["?code=c1&state=s1", { code: "c1", state: "s1" }],
-    ["code=c1&state=other", { code: "c1", state: "other" }],
     ["c1.abc_DEF-~/+", { code: "c1.abc_DEF-~/+", state: "s1" }],
   ])("%s is an answer", (text, expected) => {
     expect(query(text)).toEqual(expected);
@@ -65,9 +65,23 @@ describe("what a person pastes", () => {
     ["http://127.0.0.1:4000/callback", /neither a code nor an error/u],
     ["I do not know", /no address/u],
     ["http://", /no address/u],
+    ["hello", /no code, and no address/u],
+    ["code=c1&state=other", /answer to another log-in/u],
+    ["http://127.0.0.1:4000/callback?code=c1", /not all of the address/u],
     ["x".repeat(20_000), /too long/u],
   ])("%s is none, and why is said", (text, reason) => {
     expect(query(text)).toMatch(reason);
+  });
+
+  it.each([
+    ["some-long-code", /the code alone does not do/u],
+    ["http://127.0.0.1:4000/callback?code=c1&state=s1", /does not say that it comes from this log-in page/u],
+    ["http://127.0.0.1:4000/callback?code=c1&state=s1&iss=https://evil.example", /does not say that it comes/u],
+  ])("%s is none where answers say whose they are", (text, reason) => {
+    const read = readPasted(text, { ...EXPECTED, namesIssuer: true });
+    expect(read.ok ? "" : read.reason).toMatch(reason);
+    const whole = "http://127.0.0.1:4000/callback?code=c1&state=s1&iss=https://auth.example";
+    expect(readPasted(whole, { ...EXPECTED, namesIssuer: true }).ok).toBe(true);
   });
 
   it("is never taken for more than it is, whatever it is", () => {

@@ -13,6 +13,8 @@ export interface LoginPage {
   readonly url: URL;
   readonly warnings: readonly string[];
   readonly redirectUri: string;
+  /** Its answers say whose they are: one that does not is none. */
+  readonly namesIssuer?: true;
 }
 
 /** Undefined for anything but a web page: no other address is shown as a link or opened. */
@@ -69,11 +71,17 @@ export type Pasted =
   | { readonly ok: true; readonly query: URLSearchParams }
   | { readonly ok: false; readonly reason: string };
 
+/** No server gives codes that are so easily guessed: a shorter word was typed or pasted by mistake. */
+const CODE_MIN_CHARS = 6;
+
+type Expected = Pick<LoginPage, "redirectUri" | "url" | "issuer" | "namesIssuer">;
+
 /**
  * Reads what a person pastes after a log-in on another machine: the address their browser ended at, or only the code. A
  * code has no `state`; it gets the one of the page, since the person who was asked typed it.
  */
-export function readPasted(typed: string, { redirectUri, url: page }: Pick<LoginPage, "redirectUri" | "url">): Pasted {
+export function readPasted(typed: string, expected: Expected): Pasted {
+  const { redirectUri, url: page } = expected;
   const text = typed.trim().replace(/^<(.*)>$/u, "$1");
   const begins = `it should begin with ${redirectUri}`;
   if (text === "") return unusable("nothing was pasted");
@@ -82,13 +90,29 @@ export function readPasted(typed: string, { redirectUri, url: page }: Pick<Login
     if (!isUrl(text)) return unusable(`that is no address; ${begins}`);
     const url = new URL(text);
     const reason = addressProblem(url, new URL(redirectUri), page);
-    return reason === undefined ? { ok: true, query: url.searchParams } : unusable(reason);
+    return reason === undefined ? answerOf(url.searchParams, expected) : unusable(reason);
   }
   const query = new URLSearchParams(text.replace(/^.*\?/u, ""));
-  if (query.has("code") || query.has("error")) return { ok: true, query };
+  if (query.has("code") || query.has("error")) return answerOf(query, expected);
   if (/[\s?&=]/u.test(text)) return unusable(`that is no address; ${begins}`);
+  // This would fail at the end, and the log-in with it.
+  if (expected.namesIssuer) return unusable(`the code alone does not do here; paste the whole address: ${begins}`);
+  if (text.length < CODE_MIN_CHARS) return unusable(`that is no code, and no address; ${begins}`);
   const state = page.searchParams.get("state") ?? undefined;
   return { ok: true, query: new URLSearchParams({ code: text, ...defined({ state }) }) };
+}
+
+/** What the log-in would end with is said while it can be pasted once more. */
+function answerOf(query: URLSearchParams, { url, issuer, namesIssuer, redirectUri }: Expected): Pasted {
+  if (query.get("state") !== url.searchParams.get("state")) {
+    return unusable(
+      `that is the answer to another log-in, or not all of the address; it should begin with ${redirectUri}`,
+    );
+  }
+  if (namesIssuer && query.get("iss") !== issuer) {
+    return unusable("that address does not say that it comes from this log-in page, as it should; copy all of it");
+  }
+  return { ok: true, query };
 }
 
 function addressProblem(url: URL, wanted: URL, page: URL): string | undefined {

@@ -1,6 +1,7 @@
 // A log-in that returns to a loopback address: shows a page, and waits for one request to one path.
 import { orAborted } from "../../base/async/deadline.js";
 import { messageOf, TenonError } from "../../base/errors.js";
+import { defined } from "../../base/json/defined.js";
 import type { LoopbackAnswer, LoopbackListener, LoopbackRequest, World } from "../../base/ports/world.js";
 import type { LoginAttempt, LoginStart, RedirectWay } from "../../mcp/index.js";
 import { addressWarnings, type LoginPage, webPage } from "./login-page.js";
@@ -37,9 +38,10 @@ async function openLoopback(options: LoopbackOptions, start: LoginStart): Promis
         });
       }
       const returned = callback.expect(url.searchParams.get("state"));
-      const { server, issuer } = start;
+      const { server, issuer, namesIssuer } = start;
       const over = new AbortController();
-      const page = { server, issuer, url, warnings: addressWarnings(url), redirectUri };
+      const about = { server, issuer, ...defined({ namesIssuer }) };
+      const page = { ...about, url, warnings: addressWarnings(url), redirectUri };
       const shown = options.show(page, AbortSignal.any([signal, over.signal]));
       try {
         const pasted = shown.then((query) => query ?? returned);

@@ -25,11 +25,11 @@ import { EXIT } from "../../exit.js";
 import { formatElapsed, type Palette } from "../../terminal/stream.js";
 import {
   clipToWidth,
-  displayWidth,
   renderTable,
   visible,
   visibleJson,
   visibleLine,
+  withRoomForLast,
   wrapText,
 } from "../../terminal/text.js";
 import { type InspectedServer, type Inspection, inspectAll, liveConfig, noServer, secondsToMs } from "./inspect.js";
@@ -69,7 +69,7 @@ type Style = Pick<CommandContext, "columns" | "palette" | "world">;
 function liveLines(listed: readonly InspectedServer[], style: Style): readonly string[] {
   const { columns, palette, world } = style;
   const titles = ["server", "state", "tools", "tokens", "start", "protocol", "source", "command or address"];
-  const cells = fitted([titles, ...listed.map((one) => cellsOf(one, world))], columns - 2);
+  const cells = withRoomForLast([titles, ...listed.map((one) => cellsOf(one, world))], columns - 2, DROPPED_FIRST);
   const [head = "", ...rows] = renderTable(cells, { columns: columns - 2 });
   const lines = listed.flatMap((one, at) => [
     `${markOf(one, palette)} ${rows[at] ?? ""}`,
@@ -91,24 +91,6 @@ const REMARK_LINES = 4;
 
 /** What is left out first where a terminal is narrow: protocol, tokens, source, start. */
 const DROPPED_FIRST = [5, 3, 6, 4] as const;
-/** Of a command less than this says nothing. */
-const LEAST_COMMAND = 24;
-
-function fitted(
-  rows: readonly (readonly string[])[],
-  columns: number,
-  droppedFirst: readonly number[] = DROPPED_FIRST,
-): readonly (readonly string[])[] {
-  const gap = 2;
-  const width = (at: number) => Math.max(...rows.map((row) => displayWidth(row[at] ?? "")));
-  const last = (rows[0]?.length ?? 1) - 1;
-  const kept = new Set(Array.from({ length: last }, (_, at) => at));
-  const taken = () => [...kept].reduce((sum, at) => sum + width(at) + gap, 0);
-  const wanted = Math.min(LEAST_COMMAND, width(last));
-  for (const at of droppedFirst) if (taken() + wanted > columns) kept.delete(at);
-  return rows.map((row) => row.filter((_, at) => at === last || kept.has(at)));
-}
-
 function cellsOf({ server, inspection }: InspectedServer, world: CommandContext["world"]): readonly string[] {
   const status = inspection?.status;
   const isReady = status?.state === "ready";
@@ -200,7 +182,7 @@ function listLines(servers: readonly EffectiveServer[], { columns, palette, worl
     visibleLine(fromHome(sourceText(server.place), world)),
     visibleLine(fromHome(targetOf(server.written), world)),
   ]);
-  const rows = renderTable(fitted(cells, columns - 2, [SOURCE]), { columns: columns - 2 });
+  const rows = renderTable(withRoomForLast(cells, columns - 2, [SOURCE]), { columns: columns - 2 });
   return servers.flatMap((server, at) => [
     `${markOf({ server }, palette)} ${rows[at] ?? ""}`,
     ...reasonLines(server)

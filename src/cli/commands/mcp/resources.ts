@@ -50,6 +50,9 @@ async function withLink<T>(
   );
 }
 
+/** What is left out first where a terminal is narrow: type, name. */
+const DROPPED_FIRST = [1, 2] as const;
+
 export const runResources: Run<Values<"json", "timeout">> = async ({ values, words: [name = ""] }, context) => {
   const { world } = context;
   const { resources, templates } = await withLink(
@@ -78,7 +81,8 @@ export const runResources: Run<Values<"json", "timeout">> = async ({ values, wor
     ]),
   ].map((row) => row.map((cell) => visibleLine(cell ?? "")));
   const head = ["uri", "type", "name", "what it is"];
-  const lines = rows.length === 0 ? [`${visibleLine(name)} has no resources.`] : tableLines(head, rows, context);
+  const lines =
+    rows.length === 0 ? [`${visibleLine(name)} has no resources.`] : tableLines(head, rows, context, DROPPED_FIRST);
   report(context, values.json, { server: name, resources, templates }, lines);
 };
 

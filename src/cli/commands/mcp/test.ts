@@ -5,6 +5,7 @@ import { isJsonObject } from "../../../base/json/json.js";
 import type { WireEntry, WireTrace } from "../../../base/ports/trace.js";
 import type { World } from "../../../base/ports/world.js";
 import { placeText, type ReadyServer, whyNotReady } from "../../../config/index.js";
+import { PACKAGE_FETCH } from "../../../mcp/index.js";
 import type { Run, Values } from "../../command.js";
 import { type CommandContext, report } from "../../context.js";
 import { EXIT, exitCodeOf, stoppable } from "../../exit.js";
@@ -17,7 +18,7 @@ import { liveConfig, secondsToMs, serverNamed, startingText, withServer } from "
 import { hintFor, nextFor, nextForUnused } from "./next-steps.js";
 
 interface ConnectStep {
-  readonly step: "configuration" | "start" | "reach" | "log-in" | "handshake" | "tools";
+  readonly step: "configuration" | "download" | "start" | "reach" | "log-in" | "handshake" | "tools";
   readonly done: boolean;
   readonly ms?: number;
 }
@@ -113,13 +114,14 @@ function outcomeOf(
 
 /** Up to the step that failed. A remote server has nothing to start: the first request reaches it or does not. */
 function stepsOf({ spec }: ReadyServer, times: StepTimes, error: Failure | undefined): readonly ConnectStep[] {
-  const { beganMs, openedMs, heardMs, listedMs, endMs } = times;
+  const { beganMs, fetch, openedMs, heardMs, listedMs, endMs } = times;
   const isLocal = spec.kind === "stdio";
   const wantsLogin = error?.code === "mcp.unauthorized" && !isLocal;
   const openMs = isLocal ? (error?.code === "mcp.spawn_failed" ? undefined : openedMs) : (heardMs ?? openedMs);
   const reachedMs = isLocal || heardMs !== undefined || wantsLogin ? openMs : undefined;
   const marks: readonly (readonly [ConnectStep["step"], number, number | undefined])[] = [
-    [isLocal ? "start" : "reach", beganMs, reachedMs],
+    ...(fetch ? [["download", fetch.beganMs, fetch.doneMs] as const] : []),
+    [isLocal ? "start" : "reach", fetch?.doneMs ?? beganMs, reachedMs],
     [wantsLogin ? "log-in" : "handshake", reachedMs ?? beganMs, listedMs],
     ["tools", listedMs ?? beganMs, error ? undefined : endMs],
   ];
@@ -162,7 +164,7 @@ function resultLines(result: TestResult, { palette, columns }: CommandContext): 
     ...steps.map(({ step, done, ms }) => {
       const sign = done ? palette.green("✓") : palette.red("✗");
       const time = ms === undefined ? "" : palette.dim(`  ${formatElapsed(ms)}`);
-      return `${sign} ${step.padEnd(STEP_COLUMNS)}${done ? foundText(step, result) : "failed"}${time}`;
+      return `${sign} ${step.padEnd(STEP_COLUMNS)}${done ? foundText(step, result) : `failed${sandboxText(step, result)}`}${time}`;
     }),
     ...warnings.map((text) => palette.yellow(`! ${visibleLine(text)}`)),
     ...quarantined.map((text) => palette.yellow(`! quarantined: ${visibleLine(text)}`)),
@@ -179,13 +181,14 @@ function resultLines(result: TestResult, { palette, columns }: CommandContext): 
 
 function foundText(
   step: ConnectStep["step"],
-  { identity, protocolVersion, sandbox, tools = [], tokens = 0 }: TestResult,
+  { identity, protocolVersion, tools = [], tokens = 0, ...result }: TestResult,
 ) {
   const who =
     identity && `${visibleLine(`${identity.name} ${identity.version}`)}, MCP ${visibleLine(protocolVersion ?? "")}`;
   const texts: Readonly<Record<ConnectStep["step"], string>> = {
     configuration: "ready",
-    start: sandbox === undefined ? "the process runs" : `the process runs in a sandbox (${sandbox})`,
+    download: "the package is here",
+    start: `the process runs${sandboxText(step, result)}`,
     reach: "it answers",
     "log-in": "accepted",
     handshake: who?.trim() ?? "agreed",
@@ -194,8 +197,14 @@ function foundText(
   return texts[step];
 }
 
+function sandboxText(step: ConnectStep["step"], { sandbox }: Pick<TestResult, "sandbox">): string {
+  return sandbox === undefined || step === "configuration" || step === "download" ? "" : ` in a sandbox (${sandbox})`;
+}
+
 interface StepTimes {
   readonly beganMs: number;
+  /** A package had to be downloaded first, which a sandbox keeps apart from the start. */
+  readonly fetch?: { readonly beganMs: number; readonly doneMs?: number };
   /** A process was started, or a request went out. */
   readonly openedMs?: number;
   /** The first message of the server came. */
@@ -214,6 +223,7 @@ function timedWorld(world: World) {
   let openedMs: number | undefined;
   let heardMs: number | undefined;
   let listedMs: number | undefined;
+  let fetch: StepTimes["fetch"];
   const noise: string[] = [];
   const now = () => world.monotonicMs();
   const observe = ({ channel, dir, message }: WireEntry) => {
@@ -225,11 +235,19 @@ function timedWorld(world: World) {
     else if (dir === "in" && "jsonrpc" in message) heardMs ??= now();
     else if (isJsonObject(message) && message["method"] === "tools/list") listedMs ??= now();
   };
+  const log: World["log"] = {
+    ...world.log,
+    info: (event, fields) => {
+      if (event === PACKAGE_FETCH.begun) fetch ??= { beganMs: now() };
+      else if (event === PACKAGE_FETCH.done && fetch) fetch = { beganMs: fetch.beganMs, doneMs: now() };
+      world.log.info(event, fields);
+    },
+  };
   return {
-    world: { ...world, trace: observedTrace(world.trace, observe) },
+    world: { ...world, log, trace: observedTrace(world.trace, observe) },
     /** The first lines that came where only messages may; empty where there were none. */
     noise: () => noise.join("\n"),
-    times: (): StepTimes => ({ beganMs, ...defined({ openedMs, heardMs, listedMs }), endMs: now() }),
+    times: (): StepTimes => ({ beganMs, ...defined({ fetch, openedMs, heardMs, listedMs }), endMs: now() }),
   };
 }
 

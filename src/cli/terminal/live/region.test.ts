@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { clipStyled, LiveRegion } from "./region.js";
 
-/** Understands cursor movement by rows and columns, clearing and line ends; scrolls. */
+/** Understands cursor movement by rows and columns, clearing and line ends; scrolls. As in tmux, clearing all of the window keeps it. */
 class TinyScreen {
   readonly columns: number;
   readonly rows: number;
@@ -10,6 +10,8 @@ class TinyScreen {
   row = 0;
   column = 0;
   writes = 0;
+  /** What tmux shows to who scrolls back, beside the lines that went out at the top. */
+  readonly history: string[] = [];
 
   constructor(columns: number, rows: number) {
     this.columns = columns;
@@ -30,8 +32,10 @@ class TinyScreen {
     else if (final === "B") this.row += steps;
     else if (final === "C") this.column += steps;
     else if (final === "K") this.lines[this.row] = "";
-    else if (final === "J") this.lines.length = this.row + 1;
-    else if (final === "") {
+    else if (final === "J") {
+      if (this.row === 0 && this.column === 0) this.history.push(...this.lines);
+      this.lines.length = this.row + 1;
+    } else if (final === "") {
       const line = (this.lines[this.row] ?? "").padEnd(this.column);
       this.lines[this.row] = line.slice(0, this.column) + part + line.slice(this.column + part.length);
       this.column += part.length;
@@ -63,6 +67,22 @@ describe("LiveRegion", () => {
     expect([screen.row, screen.column]).toEqual([3, 2]);
     region.erase();
     expect(screen.lines.slice(0, 3)).toEqual(["one", "two", "three"]);
+  });
+
+  it("leaves nothing of a frame in the history when it begins at the top of the window", () => {
+    const { screen, region } = stage();
+    region.draw([], { lines: ["starting", "status"] });
+    region.draw(["one"], { lines: ["> ", "status"], cursor: { row: 0, column: 2 } });
+    expect(screen.lines).toEqual(["one", "> ", "status"]);
+    const again = stage();
+    again.region.draw([], { lines: ["starting", "status"] });
+    again.region.draw([], { lines: [] });
+    again.region.draw([], { lines: ["more", "status"] });
+    again.region.resized();
+    again.region.draw([], { lines: ["most", "status"] });
+    again.region.erase();
+    expect([...screen.history, ...again.screen.history]).toEqual([]);
+    expect(again.screen.lines).toEqual([""]);
   });
 
   it("writes nothing for a frame that is the same, and one piece for one that is not", () => {

@@ -19,7 +19,8 @@ const BEGIN = "\u001b[?2026h\u001b[?25l";
 const END = "\u001b[?2026l";
 const SHOW_CURSOR = "\u001b[?25h";
 const CLEAR_LINE = "\u001b[2K";
-const CLEAR_BELOW = "\u001b[J";
+/** From the beginning of a line on. Not from the first cell: tmux keeps what is cleared from that of the window in its history. */
+const CLEAR_BELOW = `${CLEAR_LINE}\u001b[C\u001b[J\r`;
 
 export class LiveRegion {
   readonly #write: (text: string) => void;

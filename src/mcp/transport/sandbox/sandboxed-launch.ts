@@ -5,7 +5,7 @@ import { TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
 import { LIMITS } from "../../../base/limits.js";
 import type { SpawnRequest, World } from "../../../base/ports/world.js";
-import type { StdioSpec } from "../../spec.js";
+import { PACKAGE_FETCH, type StdioSpec } from "../../spec.js";
 import { inheritedCertificates } from "../stdio/launch.js";
 import { runProgram } from "../stdio/short-run.js";
 import { type Bubblewrap, bubblewrap, isInSystem } from "./bubblewrap.js";
@@ -94,6 +94,7 @@ async function fetchedPackage(fetch: PackageFetch): Promise<void> {
   const { world, folder, isFresh, signal } = fetch;
   const mark = `${folder}.fetched`;
   if (!isFresh && world.files.isFile(mark)) return;
+  world.log.info(PACKAGE_FETCH.begun, { folder });
   const others = underWay.get(folder);
   if (others) await orAborted(others, signal);
   else {
@@ -102,6 +103,7 @@ async function fetchedPackage(fetch: PackageFetch): Promise<void> {
     underWay.set(folder, own);
     await own;
   }
+  world.log.info(PACKAGE_FETCH.done, { folder });
   await world.files.writeAtomic(mark, "");
 }
 
