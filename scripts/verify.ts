@@ -40,6 +40,7 @@ const LONG: Groups = [
   ["acp-load", "matrix", "walls"],
   ["wrap", "cli-commands", "cli-test"],
   ["config-traps", "oauth-attacks", "providers-long"],
+  ["terminal-grants", "terminal-questions"],
 ];
 
 /** Bounds in milliseconds: nothing else runs meanwhile. */

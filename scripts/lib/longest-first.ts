@@ -5,9 +5,10 @@ import { BaseSequencer, type TestSequencer, type TestSpecification, type Vitest 
 
 /** Files of half a minute and more, by their time. Vitest goes by size where it knows no times, and some of these are short. */
 const LONGEST = [
-  ...["docs", "acp-check", "acp-load", "config-traps", "matrix", "walls", "turns-starts", "oauth-attacks"],
+  ...["docs", "terminal-grants"],
+  ...["acp-check", "acp-load", "config-traps", "matrix", "walls", "turns-starts", "oauth-attacks"],
   ...["oauth-session", "oauth-login", "providers-long", "acpx-sessions", "providers-cancel", "acp-fuzz"],
-  ...["cli-servers", "tasks", "gateway-translator"],
+  ...["terminal-questions", "terminal", "cli-servers", "tasks", "gateway-translator", "page", "serve"],
   ...["providers-answers", "providers-errors"],
 ];
 
