@@ -28,7 +28,7 @@ export async function openAdapter(adapter: AdapterName, target: Target): Promise
   await set.ready({ server: SERVER });
   const names = new Map(set.list().map(({ originalName, name }) => [originalName, name]));
   const call = callerOf(adapter, set);
-  return { call: async (tool, args) => await call(names.get(tool) ?? tool, args), close: () => set.close() };
+  return { call: (tool, args) => call(names.get(tool) ?? tool, args), close: () => set.close() };
 }
 
 function callerOf(adapter: AdapterName, set: OpenTools): (name: string, args: JsonObject) => Promise<number> {

@@ -4,7 +4,7 @@ import { TenonError } from "../base/errors.js";
 import { defined } from "../base/json/defined.js";
 import type { JsonObject } from "../base/json/json.js";
 import { sharedLog } from "../base/ports/world.js";
-import type { Session as InnerSession } from "../session/index.js";
+import type { Session as InnerSession, ProgramResult } from "../session/index.js";
 import { type CatalogTool, WAIT_FOR_SERVER } from "../tools/index.js";
 import { type SessionEvent, toolResult } from "./events.js";
 import type { CallOptions, ToolInfo, ToolResult, ToolSet } from "./tool-set.js";
@@ -56,11 +56,15 @@ export class SessionToolSet implements ToolSet {
     return answer.tools.map(({ tool }) => infoOf(tool, own.get(tool.id)));
   }
 
-  async call(name: string, args: JsonObject = {}, { signal }: CallOptions = {}): Promise<ToolResult> {
-    if (typeof name !== "string") throw new TenonError("usage.invalid", "the name of a tool must be a text");
-    const call = { name, arguments: args, isNested: this.#options.isApproving() };
-    const { outcome, forModel } = await this.#session.callForProgram(call, signal);
-    return toolResult(outcome, forModel);
+  /** Not `async`, which would have each call wait for one promise more. */
+  call(name: string, args: JsonObject = {}, options?: CallOptions): Promise<ToolResult> {
+    try {
+      if (typeof name !== "string") throw new TenonError("usage.invalid", "the name of a tool must be a text");
+      const call = { name, arguments: args, isNested: this.#options.isApproving() };
+      return this.#session.callForProgram(call, readResult, options?.signal);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   onChange(listener: () => void): () => void {
@@ -112,6 +116,10 @@ export class SessionToolSet implements ToolSet {
   #ownNames(): ReadonlyMap<string, string> {
     return new Map(this.#session.tools.all().map(({ tool, raw }) => [tool.id, raw.name]));
   }
+}
+
+function readResult({ outcome, forModel }: ProgramResult): ToolResult {
+  return toolResult(outcome, forModel);
 }
 
 type ToolsChange = Omit<Extract<SessionEvent, { readonly type: "tools_changed" }>, "type">;

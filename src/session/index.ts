@@ -81,4 +81,4 @@ export type {
 export type { DirectTools } from "./tools/direct.js";
 export type { SetToolsAnswer, SetToolsMode, SetToolsRequest } from "./tools/extra-tools.js";
 export { configuredEmbedder, MeaningSearch } from "./tools/meaning.js";
-export { programOf } from "./tools/tools.js";
+export { type ProgramResult, programOf } from "./tools/tools.js";

@@ -225,11 +225,11 @@ export class Session implements AsyncDisposable {
   }
 
   /** One call beside any turn: under policy and limits, but no part of the conversation, and not recorded. */
-  callForProgram(call: ProgramCall, given?: AbortSignal): Promise<ProgramResult> {
+  callForProgram<T>(call: ProgramCall, read: (result: ProgramResult) => T, given: AbortSignal | undefined): Promise<T> {
     this.#mustBeOpen();
     const open = this.#programCalls.begin(given);
-    if (!this.#configuration) return this.#tools.callForProgram(call, open, this.#settings.model);
-    return callWhen(this.configured, open, () => this.#tools.callForProgram(call, open, this.#settings.model));
+    const run = () => this.#tools.callForProgram(call, open, { model: this.#settings.model, read });
+    return this.#configuration ? callWhen(this.configured, open, { run, read }) : run();
   }
 
   async serversSettled(signal: AbortSignal, name?: string): Promise<void> {

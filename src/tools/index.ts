@@ -111,6 +111,7 @@ export {
   type RunPorts,
   resumeCall,
   runCall,
+  runCallAnd,
   runCalls,
   runDirect,
 } from "./run/call.js";

@@ -130,8 +130,12 @@ export class McpConnection implements AsyncDisposable {
   /** Exactly one outcome, whatever happens. It starts a server that rests, and waits while one starts or restarts. */
   async call(tool: string, args: JsonObject, options: CallOptions): Promise<CallOutcome> {
     if (options.signal.aborted) return { kind: "cancelled" };
-    const progress = new ProgressPace(this.#world, options.onProgress);
-    const request = this.#requestOf(tool, args, options, progress);
+    let progress: ProgressPace | undefined; // most calls have none
+    let isOver = false;
+    const request = this.#requestOf(tool, args, options, (note) => {
+      if (!isOver) progress ??= new ProgressPace(this.#world, options.onProgress);
+      progress?.take(note);
+    });
     let isIn = false;
     try {
       const { link } = this;
@@ -147,11 +151,17 @@ export class McpConnection implements AsyncDisposable {
       return isFinal(outcome) ? outcome : await this.#orAgain(link, request, outcome);
     } finally {
       if (isIn) this.#left(request, undefined);
-      progress[Symbol.dispose]();
+      isOver = true;
+      progress?.[Symbol.dispose]();
     }
   }
 
-  #requestOf(tool: string, args: JsonObject, options: CallOptions, progress: ProgressPace): ConnectionCall {
+  #requestOf(
+    tool: string,
+    args: JsonObject,
+    options: CallOptions,
+    onProgress: CallOptions["onProgress"],
+  ): ConnectionCall {
     const { signal, onTask, sharingSession } = options;
     const { timeoutMs = this.#limits.callTimeoutMs } = this.#options.tools?.[tool] ?? {};
     return {
@@ -165,7 +175,7 @@ export class McpConnection implements AsyncDisposable {
       maxTotalMs: Math.max(this.#limits.callMaxMs, timeoutMs),
       definition: this.#tools.find(tool),
       signal,
-      onProgress: progress.take,
+      onProgress,
       onTask,
       tasks: this.#tasks,
       view: sharingSession && ((one: Link) => sharingSession.view(one)),

@@ -46,6 +46,33 @@ function setUp(handler: Partial<RpcHandler> = {}): {
 const never = new AbortController().signal;
 const lost = new TenonError("mcp.connection_lost", "gone");
 
+test("a request that cannot be written down rejects, and nothing of it stays", async () => {
+  const { transport, rpc, world } = setUp();
+  transport.send = () => {
+    throw new TypeError("it refers to itself");
+  };
+  const signal = new AbortController();
+  await expect(rpc.request("tools/call", {}, { signal: signal.signal, timeoutMs: 100 })).rejects.toThrow("itself");
+  expect([rpc.pendingCount, world.clock.pendingTimers]).toEqual([0, 0]);
+  signal.abort();
+  expect(transport.cancelled).toEqual([]);
+});
+
+test("a request answered, or cancelled, while it is sent ends once and leaves no timer", async () => {
+  const { transport, rpc, world } = setUp();
+  const signal = new AbortController();
+  transport.send = (message) => {
+    if (!("id" in message)) return;
+    if (message.id === 1) transport.listener?.onMessage({ kind: "result", id: 1, result: { ok: true } });
+    else signal.abort();
+  };
+  const options = { signal: signal.signal, timeoutMs: 100 };
+  expect(await rpc.request("tools/call", {}, options)).toEqual({ kind: "result", result: { ok: true } });
+  expect(await rpc.request("tools/call", {}, options)).toEqual({ kind: "cancelled" });
+  expect(transport.cancelled).toEqual([2]);
+  expect([rpc.pendingCount, world.clock.pendingTimers]).toEqual([0, 0]);
+});
+
 test("an answer settles its request, and a second, late or unknown one is only counted", async () => {
   const { transport, rpc, world } = setUp();
   const answer = rpc.request("tools/list", {}, { signal: never, timeoutMs: 100 });

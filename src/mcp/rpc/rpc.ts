@@ -66,11 +66,12 @@ export interface RpcCounters {
 interface Pending {
   readonly resolve: (outcome: RpcOutcome) => void;
   readonly options: RequestOptions;
-  readonly startedMs: number;
-  /** Of the signal, and ours among them. */
-  readonly listeners: Bag<() => void>;
   readonly onAbort: () => void;
-  timer: Timer;
+  /** From here on they are set once it was sent. */
+  startedMs: number;
+  /** Of the signal, and ours among them. */
+  listeners: Bag<() => void> | undefined;
+  timer: Timer | undefined;
 }
 
 /** Emptied when the request is over: tables the Map left behind hold nothing of it then, see `Bag`. */
@@ -111,16 +112,30 @@ export class Rpc implements TransportListener {
     const id = this.#nextId++;
     return new Promise((resolve) => {
       const onAbort = () => this.#giveUp(id, { kind: "cancelled" }, "cancelled by the client");
-      const listeners = abortListeners(options.signal).add(onAbort);
-      const timer = this.#startTimer(id, options.timeoutMs);
-      const pending = { resolve, options, startedMs: this.#world.monotonicMs(), listeners, onAbort, timer };
+      const pending: Pending = { resolve, options, onAbort, startedMs: 0, listeners: undefined, timer: undefined };
       this.#pending.set(id, { pending });
-      const sent = options.onProgress ? withProgressToken(params, id) : params;
-      options.onSent?.(id);
-      this.#transport.send({ jsonrpc: "2.0", id, method, params: sent }, options.hint);
-      // Of several the first waits for the others of its turn; of a lone one the server hears at once.
-      if (this.#pending.size === 1) this.#transport.flush?.();
+      try {
+        const sent = options.onProgress ? withProgressToken(params, id) : params;
+        options.onSent?.(id);
+        this.#transport.send({ jsonrpc: "2.0", id, method, params: sent }, options.hint);
+        // Of several the first waits for the others of its turn; of a lone one the server hears at once.
+        if (this.#pending.size === 1) this.#transport.flush?.();
+      } catch (thrown) {
+        this.#pending.delete(id); // it could not be written
+        throw thrown;
+      }
+      this.#watch(id, pending);
     });
+  }
+
+  /** What ends it without an answer: set up once it was sent, since the server works meanwhile. */
+  #watch(id: RpcId, pending: Pending): void {
+    if (this.#pending.get(id)?.pending !== pending) return; // answered already
+    const { signal, timeoutMs } = pending.options;
+    if (signal.aborted) return pending.onAbort();
+    pending.startedMs = this.#world.monotonicMs();
+    pending.listeners = abortListeners(signal).add(pending.onAbort);
+    pending.timer = this.#startTimer(id, timeoutMs);
   }
 
   /** Progress of a request that has been answered, and whose work goes on. Returns the way to stop listening. */
@@ -185,8 +200,8 @@ export class Rpc implements TransportListener {
     if (!pending) return false;
     this.#pending.delete(id);
     slot.pending = undefined;
-    pending.timer.clear();
-    pending.listeners.delete(pending.onAbort);
+    pending.timer?.clear();
+    pending.listeners?.delete(pending.onAbort);
     pending.resolve(outcome);
     return true;
   }
@@ -237,7 +252,7 @@ export class Rpc implements TransportListener {
     }
     const { timeoutMs, maxTotalMs = timeoutMs, onProgress } = pending.options;
     const leftMs = maxTotalMs - (this.#world.monotonicMs() - pending.startedMs);
-    pending.timer.clear();
+    pending.timer?.clear();
     pending.timer = this.#startTimer(id, Math.max(0, Math.min(timeoutMs, leftMs)));
     onProgress(note);
   }

@@ -8,7 +8,7 @@ import { failed, notMade } from "../../tools/index.js";
 import { SESSION_LIMITS } from "../limits.js";
 import type { ProgramResult } from "./tools.js";
 
-export const CANCELLED_CALL: ProgramResult = { outcome: { kind: "cancelled" }, forModel: [] };
+const CANCELLED_CALL: ProgramResult = { outcome: { kind: "cancelled" }, forModel: [] };
 
 export interface OpenCall {
   /** Aborts with the caller's signal, and when the session ends. */
@@ -67,7 +67,7 @@ export class ProgramCalls {
 }
 
 /** Waits for what a call needs first; false when it was cancelled meanwhile. */
-export async function unlessAborted(needed: Promise<unknown>, signal: AbortSignal): Promise<boolean> {
+async function unlessAborted(needed: Promise<unknown>, signal: AbortSignal): Promise<boolean> {
   try {
     await orAborted(needed, signal);
   } catch (error) {
@@ -77,18 +77,18 @@ export async function unlessAborted(needed: Promise<unknown>, signal: AbortSigna
 }
 
 /** The call once what it needs is there; it is ended here where that does not come. */
-export async function callWhen(
+export async function callWhen<T>(
   needed: Promise<unknown>,
   open: OpenCall,
-  run: () => Promise<ProgramResult>,
-): Promise<ProgramResult> {
+  { run, read }: { readonly run: () => Promise<T>; readonly read: (result: ProgramResult) => T },
+): Promise<T> {
   let isReady = false;
   try {
     isReady = await unlessAborted(needed, open.signal);
   } finally {
     if (!isReady) open.end();
   }
-  return isReady ? await run() : CANCELLED_CALL;
+  return isReady ? await run() : read(CANCELLED_CALL);
 }
 
 /** Undefined for what JSON does not have, such as a bigint or an object that refers to itself. */

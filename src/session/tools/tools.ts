@@ -19,12 +19,13 @@ import {
   DecisionFiles,
   type IncludeMode,
   type MigrationReport,
+  type Offer,
   prepareCall,
   ResourceSource,
   ResultStore,
   type RunPorts,
   resultTools,
-  runCall,
+  runCallAnd,
   type SearchAnswer,
   type SearchRequest,
   type Selection,
@@ -50,7 +51,7 @@ import type { OpenServer } from "../servers/entry.js";
 import { resultsFolder } from "../store/file-store.js";
 import { ExtraTools, type SetToolsAnswer, type SetToolsRequest } from "./extra-tools.js";
 import { recordedCloseness } from "./meaning.js";
-import { CANCELLED_CALL, jsonOf, notJson, type OpenCall, unlessAborted } from "./program-calls.js";
+import { callWhen, jsonOf, notJson, type OpenCall } from "./program-calls.js";
 import { recordedBuiltin, recordedDecisions, recordedText } from "./recorded.js";
 
 export interface SessionToolsOptions extends SessionOptions {
@@ -96,6 +97,12 @@ export interface ProgramCall {
   readonly arguments: JsonObject;
   /** Made to answer a question of this session: what is asked about it cannot wait for that answer. */
   readonly isNested?: boolean;
+}
+
+/** With which model a call of the program is made, and what is made of its result. */
+export interface Reading<T> {
+  readonly model: Model;
+  readonly read: (result: ProgramResult) => T;
 }
 
 export interface ProgramResult {
@@ -295,31 +302,46 @@ export class SessionTools implements AsyncDisposable {
     };
   }
 
-  /** A call beside the conversation, which is ended here. Never rejects. */
-  async callForProgram(wanted: ProgramCall, { signal, end }: OpenCall, model: Model): Promise<ProgramResult> {
+  /** A call beside the conversation, which is ended here. Rejects only with what `read` throws. */
+  callForProgram<T>(wanted: ProgramCall, open: OpenCall, reading: Reading<T>): Promise<T> {
     try {
-      const known = this.#entryFor(wanted.name);
-      const preparing = known && this.permissions.prepareFor(known.tool);
-      const isLater = preparing instanceof Promise;
-      if (isLater && !(await unlessAborted(preparing, signal))) return CANCELLED_CALL;
-      const entry = isLater ? this.#entryFor(wanted.name) : known; // what is held depends on what was read
-      const call = this.#programCall(wanted, entry);
-      if (!call) return notJson(entry?.tool.id ?? wanted.name);
-      const prepared = prepareCall(call, this.catalog.lookUp());
-      const ports = wanted.isNested ? this.#makePortsFor(model, true) : this.#portsFor(model);
-      const { model: forModel, outcome, raw } = await runCall(prepared, ports, { signal });
-      return { outcome: raw ?? outcome, forModel: forModel.content };
-    } finally {
-      end();
+      const found = this.#find(wanted.name);
+      const preparing = found.entry && this.permissions.prepareFor(found.entry.tool);
+      if (!(preparing instanceof Promise)) return this.#runForProgram(wanted, found, open, reading);
+      // Found anew then: what is held depends on what was read.
+      const run = () => this.callForProgram(wanted, open, reading);
+      return callWhen(preparing, open, { run, read: reading.read });
+    } catch (error) {
+      open.end();
+      return Promise.reject(error);
     }
   }
 
-  #entryFor(name: string): CatalogEntry | undefined {
+  #runForProgram<T>(
+    wanted: ProgramCall,
+    { entry, offer }: { readonly entry: CatalogEntry | undefined; readonly offer: Offer },
+    { signal, end }: OpenCall,
+    { model, read }: Reading<T>,
+  ): Promise<T> {
+    const ended = (result: ProgramResult) => {
+      end();
+      return read(result);
+    };
+    const call = this.#programCall(wanted, entry);
+    if (!call) return Promise.resolve(ended(notJson(entry?.tool.id ?? wanted.name)));
+    const prepared = prepareCall(call, offer);
+    const ports = wanted.isNested ? this.#makePortsFor(model, true) : this.#portsFor(model);
+    return runCallAnd(prepared, ports, { signal }, ({ model: forModel, outcome, raw }) =>
+      ended({ outcome: raw ?? outcome, forModel: forModel.content }),
+    );
+  }
+
+  #find(name: string): { readonly entry: CatalogEntry | undefined; readonly offer: Offer } {
     const offer = this.catalog.lookUp();
     const entry = offer.find(name);
-    if (entry) return entry;
+    if (entry) return { entry, offer };
     const resolved = this.catalog.resolve(name);
-    return resolved.kind === "one" ? offer.find(resolved.known.tool.id) : undefined;
+    return { entry: resolved.kind === "one" ? offer.find(resolved.known.tool.id) : undefined, offer };
   }
 
   /** Undefined when the arguments are no JSON. */

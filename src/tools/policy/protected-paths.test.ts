@@ -1,4 +1,5 @@
 // Which files are protected, by path, by what links lead to, and by what git's own settings say.
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { FoundPath } from "../../base/ports/world.js";
 import { fakeWorld } from "../../testing/index.js";
@@ -90,6 +91,43 @@ describe("the arguments of a call", () => {
     expect(paths({ x: ' "~/.bashrc" ' })).toEqual(["/home/me/.bashrc"]);
     expect(paths({ x: "$HOME/.ssh/config" })).toEqual(["/home/me/.ssh/config"]);
     expect(paths({ x: "https://example.com/.git/config", y: "two\nlines/.git", z: "words" })).toEqual([]);
+  });
+
+  it("are the same paths for the quick look at a flat call as inside a list, which is looked through", () => {
+    const piece = fc.constantFrom(
+      "/",
+      "\\",
+      ".",
+      "~",
+      '"',
+      "'",
+      "`",
+      " ",
+      "\t",
+      "\ufeff",
+      "git",
+      "$HOME",
+      "file:",
+      "\n",
+    );
+    const value = fc.oneof(
+      fc.array(piece, { maxLength: 6 }).map((pieces) => pieces.join("")),
+      fc.string(),
+      fc.integer(),
+    );
+    const key = fc.oneof(fc.constantFrom("x", "path", "Filename", "to", "toad", "__proto__"), fc.string());
+    fc.assert(
+      fc.property(fc.dictionary(key, value, { maxKeys: 4 }), (given) => {
+        expect(paths(given)).toEqual(paths({ list: [given] }));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it("that are too many in one call without lists are asked about too", () => {
+    const entries = Array.from({ length: TOOL_LIMITS.policyMaxTexts }, (_, index) => [`k${index}`, 1]);
+    expect(pathsInArguments(Object.fromEntries(entries), place)).toEqual([{ text: "", path: "/w", isRest: true }]);
+    expect(pathsInArguments(Object.fromEntries(entries.slice(1)), place)).toEqual([]);
   });
 
   it("that are too many are asked about, not passed over", async () => {

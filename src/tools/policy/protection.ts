@@ -180,10 +180,13 @@ async function smallText(path: string, { files }: ProtectionPlace): Promise<stri
 
 /** The paths in a call's arguments that a tool may write, for tools that do not say which they are. */
 export function pathsInArguments(given: JsonObject, place: Base): readonly WrittenPath[] {
+  if (!mayHavePaths(given)) return NO_WRITTEN_PATHS;
   const found: WrittenPath[] = [];
   const open: (readonly [key: string, value: JsonValue])[] = [["", given]];
   let seen = 0;
-  for (let next = open.pop(); next !== undefined && seen < TOOL_LIMITS.policyMaxTexts; next = open.pop()) {
+  while (seen < TOOL_LIMITS.policyMaxTexts) {
+    const next = open.pop();
+    if (!next) break;
     seen += 1;
     const [key, value] = next;
     if (typeof value === "string") {
@@ -198,6 +201,39 @@ export function pathsInArguments(given: JsonObject, place: Base): readonly Writt
   return open.length === 0 ? found : [...found, { text: "", path: place.cwd, isRest: true }];
 }
 
+const NO_WRITTEN_PATHS: readonly WrittenPath[] = [];
+
+/** Every call comes through here, and most have a few texts that are no paths. */
+function mayHavePaths(given: JsonObject): boolean {
+  let seen = 0;
+  for (const key in given) {
+    const value = given[key];
+    seen += 1;
+    if (seen >= TOOL_LIMITS.policyMaxTexts || (typeof value === "object" && value !== null)) return true;
+    if (typeof value === "string" && (mayBeginPath(value) || isPathKey(key))) return true;
+  }
+  return false;
+}
+
+/** At least where `pathIn` finds one by the text alone. */
+function mayBeginPath(text: string): boolean {
+  return text.includes("/") || text.includes("\\") || /^\s*["'`]?[.~]/u.test(text);
+}
+
+/** Names of arguments come again with every call. */
+const knownKeys = new Map<string, boolean>();
+const KNOWN_KEYS = { count: 1_000, chars: 100 } as const;
+
+function isPathKey(key: string): boolean {
+  const known = knownKeys.get(key);
+  if (known !== undefined) return known;
+  const isPath = PATH_KEY.test(key);
+  if (key.length > KNOWN_KEYS.chars) return isPath;
+  if (knownKeys.size >= KNOWN_KEYS.count) knownKeys.clear();
+  knownKeys.set(key, isPath);
+  return isPath;
+}
+
 const PATH_KEY = /path|file|dir|folder|uri|location|target|dest|source|root|cwd|^(?:src|from|to|name)$/iu;
 const MAX_PATH_CHARS = 4_096;
 
@@ -206,7 +242,7 @@ function pathIn(key: string, text: string, { cwd, home }: Base): string | undefi
   if (text === "" || text.length > MAX_PATH_CHARS || text.includes("\n") || text.includes("\0")) return undefined;
   // A well-known file server takes off blanks and quotes, and expands the home folder.
   const bare = text.trim().replaceAll(/^["'`]|["'`]$/gu, "");
-  if (!/[/\\]|^[.~]/u.test(bare) && !PATH_KEY.test(key)) return undefined;
+  if (!/[/\\]|^[.~]/u.test(bare) && !isPathKey(key)) return undefined;
   if (/^file:/iu.test(bare)) return pathOfUrl(bare);
   if (/^[a-z][a-z0-9+.-]{1,30}:\/\//iu.test(bare)) return undefined;
   return resolve(cwd, withHome(bare.replace(/^(?:\$HOME|\$\{HOME\}|%USERPROFILE%)(?=$|[/\\])/u, "~"), home));

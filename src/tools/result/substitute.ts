@@ -42,7 +42,7 @@ function hasResultReferences(value: JsonValue | undefined, depth = 0): boolean {
   if (!isJsonObject(value)) return value.some((item) => hasResultReferences(item, depth + 1));
   if (referenceOf(value)) return true;
   for (const key in value) {
-    if (ESCAPED_KEY.test(key) || hasResultReferences(value[key], depth + 1)) return true;
+    if ((key.startsWith("$") && ESCAPED_KEY.test(key)) || hasResultReferences(value[key], depth + 1)) return true;
   }
   return false;
 }
@@ -142,7 +142,8 @@ function referenceOf(value: JsonObject): Reference | undefined {
 
 /** A text that is the JSON of a reference, or of one that is meant as it stands. */
 function inText(text: string): Reference | string | undefined {
-  if (text.length > TEXT_MAX_CHARS || !/^\s*\{\s*"(?:\$+result|pointer)"/.test(text)) return undefined;
+  if (text.length > TEXT_MAX_CHARS || !text.includes("{")) return undefined;
+  if (!/^\s*\{\s*"(?:\$+result|pointer)"/.test(text)) return undefined;
   const parsed = parseJson(text);
   if (!parsed.ok || !isJsonObject(parsed.value)) return undefined;
   const reference = referenceOf(parsed.value);

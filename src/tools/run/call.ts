@@ -1,11 +1,11 @@
 // One prepared call to exactly one outcome: fill in, validate, approve, journal, send.
-import { type Eventual, whenThere } from "../../base/async/eventual.js";
+import type { Eventual } from "../../base/async/eventual.js";
 import { abortListeners, contained } from "../../base/async/scope.js";
 import { messageOf } from "../../base/errors.js";
 import type { JsonObject } from "../../base/json/json.js";
 import { inSpan } from "../../base/ports/trace.js";
 import type { Timer, World } from "../../base/ports/world.js";
-import { checkAgainstSchema, withoutMisfitNulls } from "../../base/schema/schema-check.js";
+import { checkAgainstSchema, type SchemaFit, withoutMisfitNulls } from "../../base/schema/schema-check.js";
 import { type CatalogEntry, callArguments } from "../catalog/offer.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { hintsOf } from "../policy/decide.js";
@@ -38,7 +38,17 @@ const CANCELLED: ToolOutcome = { kind: "cancelled" };
  * Never rejects: an error is a bug, and still ends as an outcome. Once the signal fires it ends within a bound, also when
  * the source ignores the signal. The last event is `ended`, which comes once.
  */
-export async function runCall(call: PreparedCall, ports: RunPorts, options: RunOptions): Promise<Presented> {
+export function runCall(call: PreparedCall, ports: RunPorts, options: RunOptions): Promise<Presented> {
+  return runCallAnd(call, ports, options, asItIs);
+}
+
+/** The same with what is made of the result; rejects only with what `read` throws. */
+export async function runCallAnd<T>(
+  call: PreparedCall,
+  ports: RunPorts,
+  options: RunOptions,
+  read: (presented: Presented) => T,
+): Promise<T> {
   const steps = new Steps(call, ports.world, options);
   let outcome: ToolOutcome;
   try {
@@ -53,7 +63,11 @@ export async function runCall(call: PreparedCall, ports: RunPorts, options: RunO
   const tool = steps.preparation?.entry?.tool;
   if (outcome.kind === "done" && tool && ports.onUsed)
     contained(ports.world.log, "noting the use of a tool", () => ports.onUsed?.(tool));
-  return { model: presented.model, outcome: presented.outcome, raw: outcome };
+  return read({ model: presented.model, outcome: presented.outcome, raw: outcome });
+}
+
+function asItIs(presented: Presented): Presented {
+  return presented;
 }
 
 /** As `runCall`, for callers that are no model: the outcome is as the source gave it, and no event ends the call. */
@@ -89,6 +103,8 @@ function unpresented(outcome: ToolOutcome, error: unknown, context: ResultContex
   return presentOutcome({ kind: "unknown", reason }, context);
 }
 
+const NOT_TOLD = (): void => undefined;
+
 /** What is told of one call on its way; nothing once it is over. */
 class Steps {
   readonly signal: AbortSignal;
@@ -98,6 +114,8 @@ class Steps {
   readonly #call: PreparedCall;
   readonly #clock: Pick<World, "monotonicMs">;
   readonly #onEvent: RunOptions["onEvent"];
+  readonly onAsking: () => void;
+  readonly onProgress: (progress: ToolProgress) => void;
   #sentMs: number | undefined;
   #isOver = false;
 
@@ -107,12 +125,11 @@ class Steps {
     this.#call = call;
     this.#clock = clock;
     this.#onEvent = onEvent;
+    this.onAsking = onEvent ? () => this.#emit({ kind: "awaiting_approval", call }) : NOT_TOLD;
+    this.onProgress = onEvent
+      ? (progress) => this.#emit({ kind: "progress", call, progress, elapsedMs: this.#elapsedMs })
+      : NOT_TOLD;
   }
-
-  readonly onAsking = (): void => this.#emit({ kind: "awaiting_approval", call: this.#call });
-
-  readonly onProgress = (progress: ToolProgress): void =>
-    this.#emit({ kind: "progress", call: this.#call, progress, elapsedMs: this.#elapsedMs });
 
   sending(): void {
     this.isSent = true;
@@ -323,14 +340,21 @@ function finishArguments(
   given: JsonObject,
   { world, results }: Pick<RunPorts, "world" | "results">,
 ): Eventual<Substituted> {
-  return whenThere(substituteResults(entry.tool.toOwn?.(given) ?? given, results), (filled): Eventual<Substituted> => {
-    if (!filled.ok) return filled;
-    const complete = callArguments(entry, filled.arguments);
-    return whenThere(checkAgainstSchema(entry.raw.inputSchema, complete, world), (fit) => {
-      if (fit.kind === "misfit") return withoutNulls(entry, filled, world);
-      return { ok: true, arguments: complete, inserted: filled.inserted };
-    });
-  });
+  const filling = substituteResults(entry.tool.toOwn?.(given) ?? given, results);
+  return filling instanceof Promise
+    ? filling.then((filled) => checkedArguments(entry, filled, world))
+    : checkedArguments(entry, filling, world);
+}
+
+function checkedArguments(entry: CatalogEntry, filled: Substituted, world: World): Eventual<Substituted> {
+  if (!filled.ok) return filled;
+  const complete = callArguments(entry, filled.arguments);
+  const checked = (fit: SchemaFit): Eventual<Substituted> =>
+    fit.kind === "misfit"
+      ? withoutNulls(entry, filled, world)
+      : { ok: true, arguments: complete, inserted: filled.inserted };
+  const checking = checkAgainstSchema(entry.raw.inputSchema, complete, world);
+  return checking instanceof Promise ? checking.then(checked) : checked(checking);
 }
 
 /** Nulls that models write for "left out" are no reason to refuse a call. */
