@@ -71,6 +71,7 @@ export async function connectAdapter(
     adapter === "toAiSdkTools" ? toAiSdkTools(set) : toLangChainTools(set, { DynamicStructuredTool, ToolMessage });
   if (Object.keys(tools).length === 0) throw new Error("no tool is offered");
   // Of ten thousand most are behind search, and Tenon's own are not counted.
-  const toolCount = good.reduce((sum, [server]) => sum + set.bySource(server).length, 0);
+  const names = new Set<string>(good.map(([server]) => server));
+  const toolCount = set.servers().reduce((sum, server) => sum + (names.has(server.name) ? server.toolCount : 0), 0);
   return { toolCount, close: () => set.close() };
 }

@@ -257,7 +257,8 @@ export class Offering {
     if (isOfRemoved || this.#removed.has(tool.id))
       return "the person removed it from this session; /tools always brings it back";
     const setAside = this.#setAside?.get(tool.id);
-    return setAside?.definitionHash === tool.definitionHash ? setAside.reason : undefined;
+    if (!setAside) return undefined; // before a hash is made of each of ten thousand
+    return setAside.definitionHash === tool.definitionHash ? setAside.reason : undefined;
   }
 
   whyHeld({ tool, raw }: KnownTool): string | undefined {
