@@ -43,7 +43,7 @@ export interface StartingSource {
 /** The arguments that are sent: defaults, then the model's own, then the pinned ones. */
 export function callArguments(entry: Pick<CatalogEntry, "pinned" | "defaults">, given: JsonObject): JsonObject {
   const { defaults, pinned } = entry;
-  return isEmpty(defaults) && isEmpty(pinned) ? { ...given } : { ...defaults, ...given, ...pinned };
+  return isEmpty(defaults) && isEmpty(pinned) ? given : { ...defaults, ...given, ...pinned };
 }
 
 function isEmpty(fields: JsonObject): boolean {
