@@ -4,7 +4,7 @@ import { handled, Scope } from "../base/async/scope.js";
 import { messageOf, TenonError } from "../base/errors.js";
 import type { World } from "../base/ports/world.js";
 import { ONLY_COMMANDS } from "../session/index.js";
-import { type Connection, type Database, type Row, type Statement, sqlState } from "./database.js";
+import { type Connection, type Database, joined, type Row, type Statement, sqlState } from "./database.js";
 import type { Lease } from "./lease.js";
 import { POSTGRES_LIMITS } from "./limits.js";
 import { firstTitle, type OwnedRow, type RowChange, type WaitingAppend } from "./owned-row.js";
@@ -53,7 +53,8 @@ held as (
 written as (
   insert into tenon_record (session, seq, epoch, kind, line)
   select h.key, r.seq, h.epoch, r.kind, r.line
-  from unnest($11::bigint[], $12::bigint[], $13::text[], $14::text[]) as r(key, seq, kind, line) join held h on h.key = r.key)
+  from unnest($11::bigint[], $12::bigint[], $13::text[], string_to_array($14, E'\\n')) as r(key, seq, kind, line)
+  join held h on h.key = r.key)
 select key from held`;
 
 const LOOK = "select key, owner, epoch, last_seq from tenon_session where key = any($1)";
@@ -360,7 +361,7 @@ function statementOf(
     records.map(({ key }) => key),
     records.map(({ seq }) => seq),
     records.map(({ kind }) => kind),
-    records.map(({ line }) => line),
+    joined(records.map(({ line }) => line)),
   ];
   return { name: "append", text: APPEND, values };
 }

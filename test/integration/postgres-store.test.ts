@@ -533,6 +533,35 @@ scenario(
   needs,
 );
 
+scenario(
+  ["G739"],
+  "a record of 32 MB of quotes, as a client may send it, and messages of 8 MB to another node cost the node no lease",
+  async () => {
+    const url = await postgres.get().database();
+    await using node = await openNode("a", { url, leaseMs: 1_500 });
+    await using other = await openNode("b", { url, leaseMs: 1_500 });
+    const owners = [node, other].map(({ nodes }) => nodes.self.value);
+    const quotes = (bytes: number) => '"'.repeat(bytes / 2); // each has two in JSON
+    const owned = node.sessions.create(about("long"));
+    const journal = journalOf(owned);
+    const long = quotes(33_554_432);
+    journal.append(said(long), said("end"));
+    await journal.durable();
+    expect((await textsOf(node.sessions, "long")).map(({ length }) => length)).toEqual([long.length, 3]);
+    const bodies = [1, 2].map((n) => JSON.stringify({ n, text: quotes(8_000_000) }));
+    const heard: string[] = [];
+    const listening = other.nodes.listen({ onMessage: ({ body }) => heard.push(body), onBroken: () => {} });
+    for (const [index, body] of bodies.entries())
+      node.nodes.send({ node: owners[1] ?? "", link: "x", n: index + 1, body });
+    await expect.poll(() => heard.length, { timeout: 20_000 }).toBe(2);
+    expect(heard.every((body, index) => body === bodies[index])).toBe(true);
+    listening[Symbol.dispose]();
+    expect([node, other].map(({ nodes }) => nodes.self.value)).toEqual(owners);
+    await owned.release();
+  },
+  needs,
+);
+
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
