@@ -175,6 +175,17 @@ describe("the log ends after", () => {
   });
 });
 
+test("owners that were gone before they went on are no attempts, but so many of them in a row end the turn as well", () => {
+  const planAfter = (tries: number, ...records: readonly JournalEntry[]) =>
+    continuationOf({ turn: 3, beganMs: 0, records: [prompt, ...records] }, [user], tries);
+  expect(planAfter(6, asked)).toMatchObject({ kind: "going_on", attempt: 1 });
+  expect(planAfter(6, asked, continued(2))).toMatchObject({ kind: "going_on", attempt: 3 });
+  expect(planAfter(6, asked, continued(1), drained)).toMatchObject({ kind: "going_on", attempt: 1 });
+  const over = { kind: "over", ending: { end: { code: "session.gave_up" } } };
+  expect(planAfter(4, asked, continued(3))).toMatchObject(over);
+  expect(planAfter(7, asked)).toMatchObject(over);
+});
+
 test("a command is not run again, and a prompt that is missing from a damaged conversation neither", () => {
   const broken = { kind: "over", ending: { end: { code: "session.closed" } } };
   expect(continuationOf({ turn: 3, beganMs: 0, records: [{ ...prompt, isCommand: true }] }, [])).toMatchObject(broken);
