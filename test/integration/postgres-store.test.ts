@@ -99,6 +99,18 @@ scenario(
         more.map((one) => ({ ...one, sql: ` ${one.sql}\n` })),
       ),
     ).toBe("none");
+    // A connection that ends with the answer to a step is made again unnoticed: what was undone with it must not count as applied.
+    const other = await postgres.get().database();
+    await using wire = await FaultyWire.open(postgres.get());
+    const answered = wire.lastAnswer("create table tenon_token");
+    const problem = problemAt(wire.url(other));
+    await answered;
+    const backends = "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'tenon test'";
+    await postgres.get().query(backends, other);
+    await problem;
+    expect(await problemAt(other)).toBe("none");
+    const there = await postgres.get().query("select to_regclass('tenon_token') is not null as there", other);
+    expect(there).toEqual([{ there: true }]);
   },
   needs,
 );
