@@ -126,7 +126,7 @@ scenario(
     await answered;
     const { owned } = await sessions.acquire(about("s"), () => {});
     const backends =
-      "select pg_terminate_backend(pid) from pg_stat_activity where query like '%skip%' and state = 'idle'";
+      "select pg_terminate_backend(pid) from pg_stat_activity where query like '%skip%' and pid <> pg_backend_pid()";
     await postgres.get().query(backends, url);
     expect(await taking).toHaveLength(1);
     const after = journalOf(owned);

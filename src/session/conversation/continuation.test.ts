@@ -165,9 +165,14 @@ describe("the log ends after", () => {
     ["three attempts, the last one left on purpose", [asked, continued(3), drained], { kind: "going_on", attempt: 3 }],
     ["an attempt that got further", [asked, continued(3), answer], { kind: "going_on", attempt: 1 }],
     [
-      "an attempt that only found out that nobody knows",
+      "an attempt that settled a call whose outcome nobody knows",
       [asked, answer, call("3-1"), continued(3), outcome("3-1", "unknown")],
-      { kind: "over" },
+      { kind: "going_on", attempt: 1 },
+    ],
+    [
+      "three more, which settled nothing",
+      [asked, answer, call("3-1"), continued(3), outcome("3-1", "unknown"), continued(1), continued(2), continued(3)],
+      { ending: { end: { kind: "error", code: "session.gave_up" } } },
     ],
     ["the outcome of an earlier turn's call", [asked, continued(2), outcome("2-1")], { kind: "going_on", attempt: 3 }],
   ])("%s", (_, records, expected) => {

@@ -238,8 +238,7 @@ class TurnSoFar {
         if (!call) break; // of a call of an earlier turn
         call.outcome = record.outcome;
         if (record.outcome.kind === "cancelled") this.#isCancelled = true;
-        // "Unknown" may be what an attempt to go on made of a call, which gets the turn no further.
-        if (record.outcome.kind !== "unknown") this.#attempt = 0;
+        this.#attempt = 0; // also of an unknown one: no later attempt finds that out again
         break;
     }
   }
