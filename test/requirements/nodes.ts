@@ -37,7 +37,7 @@ export const NODE_REQUIREMENTS = [
   },
   {
     id: "G739",
-    text: "texts with NUL and lines of megabytes are kept, and stop a node for less than its lease; a full database makes appends wait; values it does not take cost only their own session",
+    text: "texts with NUL and lines of megabytes are kept, and stop a node for less than its lease; a full database makes appends wait; values it does not take, and a row that somebody keeps locked, cost only their own session",
   },
   // G750 to G769: what gateways that share a database keep there.
   {
