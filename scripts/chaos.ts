@@ -341,7 +341,7 @@ async function appendLate({ url }: Postgres, { key, owner, epoch }: Held): Promi
     const seq = Number(rows[0]?.last_seq) + 1;
     const change = [[key], [epoch], [seq], [seq], ["running"], ["{}"], [null], [false], [false]];
     const line = JSON.stringify({ seq, t: Date.now(), kind: "text", text: "of an owner that is gone" });
-    const found = await client.query(APPEND, [owner, ...change, [key], [seq], ["text"], [line]]);
+    const found = await client.query(APPEND, [owner, ...change, [key], [seq], ["text"], line]);
     return found.rows.length === 0 ? "refused" : "taken";
   } finally {
     await client.end();

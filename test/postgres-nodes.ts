@@ -29,6 +29,8 @@ export class FaultyWire implements AsyncDisposable {
   #held: Promise<void> | undefined;
   #holdsAppends = false;
   #words: string | undefined;
+  #lastWords: string | undefined;
+  #onLastAnswer: () => void = () => {};
   cutCount = 0;
 
   private constructor(socketDir: string) {
@@ -57,6 +59,12 @@ export class FaultyWire implements AsyncDisposable {
     this.#words = words;
   }
 
+  /** The answer to the next statement with these words is held until the database ends its connection. Resolves with its begin. */
+  async lastAnswer(words: string): Promise<void> {
+    this.#lastWords = words;
+    await new Promise<void>((resolve) => (this.#onLastAnswer = resolve));
+  }
+
   heal(): void {
     this.#cuts.length = 0;
   }
@@ -83,8 +91,9 @@ export class FaultyWire implements AsyncDisposable {
   #join(client: Socket, server: Socket): void {
     let isCutAtAnswer = false;
     let held: Promise<void> | undefined;
+    let last: Buffer[] | undefined;
     const end = () => {
-      client.destroy();
+      if (!last) client.destroy(); // else it gets the rest first
       server.destroy();
     };
     for (const one of [client, server]) {
@@ -111,10 +120,21 @@ export class FaultyWire implements AsyncDisposable {
         this.#words = undefined;
         isCutAtAnswer = true;
       }
+      if (this.#lastWords !== undefined && chunk.includes(this.#lastWords)) {
+        this.#lastWords = undefined;
+        last = [];
+      }
       server.write(chunk);
+    });
+    server.on("end", () => {
+      if (last) client.end(Buffer.concat(last));
     });
     server.on("data", (chunk: Buffer) => {
       if (isCutAtAnswer) return end();
+      if (last) {
+        if (last.push(chunk) === 1) this.#onLastAnswer();
+        return;
+      }
       if (held) held.then(() => client.write(chunk)).catch(end);
       else client.write(chunk);
     });

@@ -1,6 +1,7 @@
 // Questions of Tenon's own to a client whose connection carries the messages of another agent.
 import { type AgentContext, type AnyMessage, agent } from "@agentclientprotocol/sdk";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json/json.js";
+import type { World } from "../base/ports/world.js";
 import type { SessionPorts } from "../session/index.js";
 import type { ClientAbilities } from "./capabilities.js";
 import { elicitationPorts } from "./elicitation.js";
@@ -14,17 +15,19 @@ export interface ClientQuestionsOptions {
   /** How the ids of these requests begin: no other agent's do. */
   readonly prefix: string;
   readonly send: (message: JsonObject) => void;
+  readonly world: Pick<World, "soon">;
 }
 
 export class ClientQuestions {
   readonly #prefix: string;
-  readonly #messages = new McpMessages();
+  readonly #messages: McpMessages;
   readonly #client: AgentContext;
   readonly #end: () => void;
   #answer: (message: AnyMessage) => void = () => {};
 
-  constructor({ prefix, send }: ClientQuestionsOptions) {
+  constructor({ prefix, send, world }: ClientQuestionsOptions) {
     this.#prefix = prefix;
+    this.#messages = new McpMessages(world);
     const readable = new ReadableStream<AnyMessage>({
       start: (controller) => {
         this.#answer = (message) => controller.enqueue(message);

@@ -3,8 +3,10 @@ import { type AgentContext, agent, client, RequestError } from "@agentclientprot
 import { expect, test } from "vitest";
 import { isJsonObject, type JsonObject } from "../base/json/json.js";
 import type { ChannelRequest } from "../mcp/index.js";
+import { nodeWorld } from "../world/index.js";
 import { MCP_MESSAGE, McpMessages } from "./ports.js";
 
+const world = nodeWorld({ log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} } });
 const never = new AbortController().signal;
 const asIs = (params: unknown): JsonObject => (isJsonObject(params) ? params : {});
 
@@ -15,7 +17,7 @@ interface Asked {
 }
 
 function connected(answer: (asked: Asked) => unknown) {
-  const messages = new McpMessages();
+  const messages = new McpMessages(world);
   const asked: JsonObject[] = [];
   const editor = client().onRequest(MCP_MESSAGE, asIs, async ({ params, signal, agent: tenon }) => {
     asked.push(params);
@@ -24,7 +26,10 @@ function connected(answer: (asked: Asked) => unknown) {
     };
     return await answer({ params, signal, notify });
   });
-  const connection = agent({ name: "tenon" })
+  const app = agent({ name: "tenon" });
+  // Tenon has as many before it: the SDK asks one after the other, with a promise each.
+  for (let count = 0; count < 30; count += 1) app.onRequest(`other/${count}`, asIs, () => ({}));
+  const connection = app
     .onNotification(
       MCP_MESSAGE,
       (params: unknown) => params,
@@ -82,6 +87,21 @@ test("news reaches the request it is about while it runs, and nobody else", asyn
   connection.close();
 });
 
+test("what a server says of its last step is heard although its answer comes in the same moment", async () => {
+  const heard: string[] = [];
+  const { request, connection } = connected(({ notify }) => {
+    const told = [1, 2].map((progress) => notify("notifications/progress", { progress }));
+    Promise.all(told).catch(() => {}); // sent in one go
+    return { result: {} };
+  });
+  const answer = await request({
+    onNotification: (method, params) => heard.push(`${method} ${JSON.stringify(params)}`),
+  });
+  expect(answer).toEqual({ kind: "result", result: {} });
+  expect(heard).toEqual([1, 2].map((progress) => `notifications/progress {"progress":${progress}}`));
+  connection.close();
+});
+
 test("cancelling cancels the message, and the carrier's codes are told", async () => {
   const { request, connection } = connected(
     ({ signal }) =>
@@ -113,6 +133,6 @@ test("a server that is not offered, and a client that is gone, are told apart", 
 test.each([null, 7, {}, { serverId: "s" }, { serverId: "s", requestId: 1, method: 2 }])(
   "%j as a notification does nothing",
   (params) => {
-    expect(() => new McpMessages().hear(params)).not.toThrow();
+    expect(() => new McpMessages(world).hear(params)).not.toThrow();
   },
 );

@@ -303,8 +303,13 @@ const INTERNAL_ERROR = -32_603;
 
 /** One per connection: the ids of requests must not repeat on it, whichever session they are of. */
 export class McpMessages {
+  readonly #world: Pick<World, "soon">;
   readonly #listeners = new Map<string, ChannelRequest["onNotification"]>();
   #count = 0;
+
+  constructor(world: Pick<World, "soon">) {
+    this.#world = world;
+  }
 
   channel(client: acp.AgentContext): McpChannel {
     return { request: (request) => this.#request(client, request) };
@@ -331,9 +336,15 @@ export class McpMessages {
       const code = thrown instanceof RequestError ? thrown.code : undefined;
       return { kind: "failed", message: messageOf(thrown), ...defined({ code }) };
     } finally {
+      await notificationsBefore(this.#world);
       this.#listeners.delete(key);
     }
   }
+}
+
+/** The SDK asks its handlers one after the other whose a notification is, so an answer that came behind it is there first. */
+async function notificationsBefore(world: Pick<World, "soon">): Promise<void> {
+  await new Promise<void>((resolve) => world.soon(resolve));
 }
 
 const TOOL_CALL = "_tenon/tool/call";
@@ -342,7 +353,12 @@ const METHOD_NOT_FOUND = -32_601;
 
 /** One per connection: calls of tools that the client added, and what it says of their progress. */
 export class ToolCalls {
+  readonly #world: Pick<World, "soon">;
   readonly #running = new Map<string, ExtraCall>();
+
+  constructor(world: Pick<World, "soon">) {
+    this.#world = world;
+  }
 
   /** A notification of the client. One that is not about a call that runs at this client says nothing. */
   hear(params: unknown): void {
@@ -373,6 +389,7 @@ export class ToolCalls {
       const words = isUnknown ? `the client does not know ${TOOL_CALL}` : `${thrown.message} (${thrown.code})`;
       return { kind: "refused", message: words };
     } finally {
+      await notificationsBefore(this.#world);
       this.#running.delete(id);
     }
   }

@@ -64,9 +64,9 @@ export class OpenSessions {
   /** What the client can show; relaying starts once it has said so. */
   readonly abilities: Cell<ClientAbilities | undefined> = new Cell<ClientAbilities | undefined>(undefined);
   /** Requests to the client's own servers. */
-  readonly messages: McpMessages = new McpMessages();
+  readonly messages: McpMessages;
   /** Calls of tools that the client runs. */
-  readonly calls: ToolCalls = new ToolCalls();
+  readonly calls: ToolCalls;
   readonly #terminals: TerminalTrust;
   readonly #access: SessionAccess;
   readonly #write: DirectWrite;
@@ -77,6 +77,8 @@ export class OpenSessions {
 
   constructor(access: SessionAccess, write: DirectWrite = {}) {
     this.#access = access;
+    this.messages = new McpMessages(access.world);
+    this.calls = new ToolCalls(access.world);
     this.#write = write;
     this.#scope = new Scope(access.world.log);
     this.#terminals = new TerminalTrust(access.world);

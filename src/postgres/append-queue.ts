@@ -4,7 +4,7 @@ import { handled, Scope } from "../base/async/scope.js";
 import { messageOf, TenonError } from "../base/errors.js";
 import type { World } from "../base/ports/world.js";
 import { ONLY_COMMANDS } from "../session/index.js";
-import { type Connection, type Database, type Row, type Statement, sqlState } from "./database.js";
+import { type Connection, type Database, joined, type Row, type Statement, sqlState } from "./database.js";
 import type { Lease } from "./lease.js";
 import { POSTGRES_LIMITS } from "./limits.js";
 import { firstTitle, type OwnedRow, type RowChange, type WaitingAppend } from "./owned-row.js";
@@ -53,7 +53,8 @@ held as (
 written as (
   insert into tenon_record (session, seq, epoch, kind, line)
   select h.key, r.seq, h.epoch, r.kind, r.line
-  from unnest($11::bigint[], $12::bigint[], $13::text[], $14::text[]) as r(key, seq, kind, line) join held h on h.key = r.key)
+  from unnest($11::bigint[], $12::bigint[], $13::text[], string_to_array($14, E'\\n')) as r(key, seq, kind, line)
+  join held h on h.key = r.key)
 select key from held`;
 
 const LOOK = "select key, owner, epoch, last_seq from tenon_session where key = any($1)";
@@ -63,8 +64,9 @@ const RELEASE = `update tenon_session s set owner = null, state = case when s.un
   from unnest($2::bigint[], $3::bigint[]) as b(key, epoch)
   where s.key = b.key and s.epoch = b.epoch and s.owner = $1`;
 
-/** What PostgreSQL says of values it does not take, however often they are sent. */
+/** What PostgreSQL says of values it does not take, however often they are sent; and of a row that somebody else keeps locked. */
 const REFUSED_VALUES = /^(?:21|22|23|54)/u;
+const LOCKED = "55P03";
 
 export class AppendQueue implements AsyncDisposable {
   readonly #options: AppendQueueOptions;
@@ -77,7 +79,7 @@ export class AppendQueue implements AsyncDisposable {
   readonly #open = new Set<OwnedRow>();
   /** Rows with something to do, those that wait longest first. */
   readonly #work = new Set<OwnedRow>();
-  /** One of them has values that PostgreSQL does not take: each is sent alone. */
+  /** One of them has values that PostgreSQL does not take, or a row that is locked: each is sent alone. */
   readonly #suspects = new Set<OwnedRow>();
   /** What was sent and not answered: it may be in the database, or still come there. */
   #unsettled: readonly Part[] = [];
@@ -88,7 +90,7 @@ export class AppendQueue implements AsyncDisposable {
     this.#options = options;
     const { world, database, lease } = options;
     this.#scope = new Scope(world.log);
-    this.#connection = database.connection();
+    this.#connection = database.impatientConnection();
     this.#scope.defer(lease.self.subscribe(() => this.#loseAll()));
   }
 
@@ -180,7 +182,7 @@ export class AppendQueue implements AsyncDisposable {
       return await orAborted(answer, deadline.signal);
     } catch (error) {
       if (!deadline.signal.aborted) throw error;
-      this.#connection = database.connection();
+      this.#connection = database.impatientConnection();
       this.#late.add(connection);
       const end = () => {
         this.#late.delete(connection);
@@ -218,9 +220,13 @@ export class AppendQueue implements AsyncDisposable {
       const rows = await this.#ask<{ key: number }>(statementOf(self, parts), (late) => this.#countLate(parts, late));
       held = new Set(rows.map(({ key }) => key));
     } catch (error) {
-      if (!REFUSED_VALUES.test(sqlState(error) ?? "")) throw error;
+      const state = sqlState(error) ?? "";
+      if (state !== LOCKED && !REFUSED_VALUES.test(state)) throw error;
       this.#unsettled = [];
-      return this.#refuseValues(parts, messageOf(error));
+      if (parts.length > 1) return this.#suspect(parts);
+      if (state !== LOCKED) return this.#refuseValues(parts, messageOf(error));
+      for (const { row } of parts) this.#done(row); // behind the others: it is tried again
+      throw error;
     }
     const tookMs = world.monotonicMs() - sentMs;
     this.figures.batches += 1;
@@ -302,12 +308,13 @@ export class AppendQueue implements AsyncDisposable {
     row.supersede(now ? "another node has it now" : "it was deleted");
   }
 
-  #refuseValues(parts: readonly Part[], reason: string): void {
-    const [only] = parts;
-    if (parts.length > 1 || !only) {
-      for (const { row } of parts) this.#suspects.add(row);
-      return;
-    }
+  /** Each is sent alone: one of them is why none was written. */
+  #suspect(parts: readonly Part[]): void {
+    for (const { row } of parts) this.#suspects.add(row);
+  }
+
+  #refuseValues([only]: readonly Part[], reason: string): void {
+    if (!only) return;
     this.#options.world.log.error("append.impossible", { session: only.row.id, error: reason });
     this.#work.delete(only.row);
     this.#suspects.delete(only.row);
@@ -360,7 +367,7 @@ function statementOf(
     records.map(({ key }) => key),
     records.map(({ seq }) => seq),
     records.map(({ kind }) => kind),
-    records.map(({ line }) => line),
+    joined(records.map(({ line }) => line)),
   ];
   return { name: "append", text: APPEND, values };
 }

@@ -117,6 +117,12 @@ export class Database implements AsyncDisposable {
     return new Connection(this.#config, { shown: this.shown, log: this.#world.log, heard });
   }
 
+  /** Whose statements do not wait long for a row that somebody else keeps locked. */
+  impatientConnection(): Connection {
+    const config = { ...this.#config, lock_timeout: POSTGRES_LIMITS.append.lockMs };
+    return new Connection(config, { shown: this.shown, log: this.#world.log, heard: undefined });
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#failingTimer?.clear();
     this.#isClosed = true;
@@ -273,7 +279,8 @@ function configOf(url: string, applicationName: string): pg.ClientConfig {
     statement_timeout: POSTGRES_LIMITS.statementMs,
     keepAlive: true,
     // A node whose machine is gone says no good-bye: its connections, and what one of them may have locked, are free soon.
-    options: `-c tcp_keepalives_idle=${idleS} -c tcp_keepalives_interval=${everyS} -c tcp_keepalives_count=${count}`,
+    // And no statement is to fail where this would wait: some databases have another default.
+    options: `-c tcp_keepalives_idle=${idleS} -c tcp_keepalives_interval=${everyS} -c tcp_keepalives_count=${count} -c default_transaction_isolation=read\\ committed`,
   };
   try {
     new pg.Client(config).end().catch(() => undefined); // reads the address and the files it names, and connects nowhere
@@ -287,6 +294,14 @@ function shownAddress(config: pg.ClientConfig): string {
   const { user = "", host, port, database = "" } = new pg.Client(config);
   const place = host.startsWith("/") ? `[${host}]` : host;
   return `postgres://${user}@${place}:${port}/${database}`;
+}
+
+/**
+ * A list of JSON texts as one text, which the statement splits: JSON has no line end. Given a list, the driver escapes each quote by
+ * itself, and 30 MB of JSON stop this process for longer than its lease.
+ */
+export function joined(texts: readonly string[]): string {
+  return texts.join("\n");
 }
 
 /** The code of PostgreSQL, as far as it answered. */
@@ -318,6 +333,7 @@ const BY_STATE: Readonly<Record<string, Explained>> = {
   "53100": ["store.unavailable", "has no room on its disk", "Free space there; what waits is written then."],
   "53300": ["store.unavailable", "has no connection left", "Raise max_connections: a node needs up to 14."],
   "53": ["store.unavailable", "is short of resources", "Look at its log."],
+  "55P03": ["store.unavailable", "has something locked", "End the transaction that holds it: see pg_locks."],
   "57014": ["store.unavailable", "did not finish a statement in time", "Look at its load and at its locks."],
   "57": ["store.unavailable", "is being stopped, or starts", "Wait until it is there again."],
   "08": ["store.unavailable", "lost the connection", "Check the network connection to it."],

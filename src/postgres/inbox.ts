@@ -6,7 +6,7 @@ import { messageOf } from "../base/errors.js";
 import { isJsonObject, parseJson } from "../base/json/json.js";
 import type { Timer, World } from "../base/ports/world.js";
 import type { NodeHint, NodeMessage, Nodes } from "../gateway/index.js";
-import { type Connection, type Database, sqlState } from "./database.js";
+import { type Connection, type Database, joined, sqlState } from "./database.js";
 import { POSTGRES_LIMITS } from "./limits.js";
 
 export interface InboxOptions {
@@ -20,7 +20,7 @@ const CHANNEL = "tenon_hint";
 
 /** Gives the nodes that do not live: what was for them is dropped. A message that is there already is not written again. */
 const SEND = `with given as (
-  select * from unnest($2::uuid[], $3::text[], $4::bigint[], $5::text[]) as g(to_node, link, n, body)),
+  select * from unnest($2::uuid[], $3::text[], $4::bigint[], string_to_array($5, E'\\n')) as g(to_node, link, n, body)),
 written as (
   insert into tenon_inbox (to_node, from_node, link, n, body)
   select g.to_node, $1, g.link, g.n, g.body from given g
@@ -145,7 +145,7 @@ export class PostgresInbox implements Pick<Nodes, "send" | "listen" | "hint" | "
       batch.map(({ node }) => node),
       batch.map(({ link }) => link),
       batch.map(({ n }) => n),
-      batch.map(({ body }) => body),
+      joined(batch.map(({ body }) => body)),
     ];
     const { attempts, retryMs, statementMs } = POSTGRES_LIMITS.inbox;
     for (let attempt = 1; ; attempt += 1) {

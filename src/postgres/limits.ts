@@ -20,8 +20,11 @@ export const POSTGRES_LIMITS = {
   lateMs: 30_000,
   /** A node's lease unless another is given: it is renewed three times in this time, and given up after two thirds without. */
   leaseMs: 3_000,
-  /** One statement of appends: more waits for the next. Above the second the answer takes longer than a person notices. */
-  append: { maxLines: 2_000, maxChars: 4_194_304 },
+  /**
+   * One statement of appends: more waits for the next. Above the second the answer takes longer than a person notices. So long it waits for
+   * a session's row that somebody keeps locked: then that session alone waits.
+   */
+  append: { maxLines: 2_000, maxChars: 4_194_304, lockMs: 1_000 },
   /** Between attempts of what the database did not take. */
   retry: { firstMs: 25, maxMs: 500, factor: 2 },
   /** A database that is away this long is told to people: a restart of it takes less. */

@@ -1,5 +1,6 @@
 // The tables, as numbered steps: each is applied once and whole, by one node at a time, and never changes afterwards.
 import { createHash } from "node:crypto";
+import pg from "pg";
 import { sleep } from "../base/async/deadline.js";
 import { TenonError } from "../base/errors.js";
 import type { World } from "../base/ports/world.js";
@@ -176,20 +177,14 @@ async function lock(world: Pick<World, "after" | "monotonicMs">, connection: Con
   }
 }
 
+/**
+ * One message to the database, which is one transaction: a connection that breaks between two of them is made again, and what
+ * followed `begin` on the first one would be undone while the rest is kept.
+ */
 async function apply(connection: Connection, number: number, { name, sql }: Migration): Promise<void> {
-  await connection.query({ text: "begin" });
-  try {
-    await connection.query({ text: APPLIED_TABLE });
-    await connection.query({ text: sql }, POSTGRES_LIMITS.statementMs);
-    await connection.query({
-      text: "insert into tenon_migration (number, name, checksum, by_version) values ($1, $2, $3, $4)",
-      values: [number, name, checksumOf(sql), VERSION],
-    });
-    await connection.query({ text: "commit" });
-  } catch (error) {
-    await connection.query({ text: "rollback" }).catch(() => undefined);
-    throw error;
-  }
+  const values = [name, checksumOf(sql), VERSION].map((value) => pg.escapeLiteral(value)).join(", ");
+  const applied = `insert into tenon_migration (number, name, checksum, by_version) values (${number}, ${values})`;
+  await connection.query({ text: [APPLIED_TABLE, sql, applied].join(";\n") }, POSTGRES_LIMITS.statementMs);
 }
 
 /** The numbers of the steps that are still to be applied. */

@@ -234,10 +234,9 @@ export class OwnedRow implements OwnedSession {
   }
 }
 
-/** "Unknown" may be what an attempt to go on made of a call, which gets the turn no further. */
-function isProgress(entry: StoredLine["entry"]): boolean {
-  if (entry.kind === "outcome") return entry.outcome.kind !== "unknown";
-  return entry.kind === "answer" || entry.kind === "prompt";
+/** An attempt to go on may only find that a call's outcome is unknown: that is settled then, and no later attempt does it again. */
+function isProgress({ kind }: StoredLine["entry"]): boolean {
+  return kind === "outcome" || kind === "answer" || kind === "prompt";
 }
 
 /** A session that was only given commands so far has none of its own. */

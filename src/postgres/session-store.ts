@@ -319,10 +319,11 @@ export class PostgresSessionStore implements SessionStore {
     id: SessionId,
     given: { readonly place: Promise<RowPlace>; readonly work: OpenWork; readonly isNew: boolean },
   ): OwnedRow {
-    const { queue, results } = this.#parts;
+    const { queue, results, taken } = this.#parts;
     const account = this.#account;
     const onClosed = () => {
       this.#open.delete(id);
+      taken.take(account, id, undefined); // of a takeover whose answer came when a client had opened it already
     };
     const kept = results && ((owned: OwnedRow) => results(owned, account));
     const row = new OwnedRow({ id, queue, onClosed, ...given, ...defined({ results: kept }) });

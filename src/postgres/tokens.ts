@@ -82,9 +82,13 @@ export class PostgresTokens implements TokenStorage {
   }
 }
 
+/** As numbers: how a time is written is a setting of the database. */
+const TIMES = ["created_at", "expires_at", "last_used_at", "revoked_at"]
+  .map((name) => `(extract(epoch from t.${name}) * 1000)::bigint as ${name}`)
+  .join(", ");
 /** Together: tokens are never newer than the number that was read with them. */
-const READ = `select kept.value as changes, t.* from tenon_setting kept left join tenon_token t on true
-  where kept.name = $1 order by t.created_at, t.id`;
+const READ = `select kept.value as changes, t.id, t.hash, t.name, t.account, t.scopes, t.is_device, t.parent, ${TIMES}
+  from tenon_setting kept left join tenon_token t on true where kept.name = $1 order by t.created_at, t.id`;
 
 const COLUMNS = "id, hash, name, account, scopes, is_device, parent, created_at, expires_at, last_used_at, revoked_at";
 
@@ -123,5 +127,5 @@ function rowOf({ isDevice, createdAt, expiresAt, lastUsedAt, revokedAt, ...rest 
 }
 
 function timeOf(value: unknown): number | undefined {
-  return value instanceof Date ? value.getTime() : undefined;
+  return typeof value === "number" ? value : undefined;
 }

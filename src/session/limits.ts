@@ -68,8 +68,11 @@ export const SESSION_LIMITS = {
     indexedFiles: 200,
     notices: 100,
   },
-  /** Attempts in a row to go on with a turn that got no further: a turn that ends every process it runs in must not go on for ever. */
-  continuedTurn: { attempts: 3 },
+  /**
+   * Attempts in a row to go on with a turn that got no further: a turn that ends every process it runs in must not go on for ever. Twice as
+   * many owners in a row may be gone: those that were gone before they went on with it say little about it.
+   */
+  continuedTurn: { attempts: 3, owners: 6 },
   /** Pieces of an answer that come in one turn of the event loop are journaled and told together, up to this many. */
   piecesAtOnce: 64,
   /** Of one argument in the words of a permission question; clients get the whole beside it where they can. */

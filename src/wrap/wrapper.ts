@@ -368,7 +368,7 @@ export class Wrapper {
     const load = async (): Promise<OwnSide> => {
       const { ClientQuestions } = await loadQuestions();
       const send = (message: JsonObject) => this.#send(message);
-      const questions = new ClientQuestions({ prefix: `${this.#prefix}q-`, send });
+      const questions = new ClientQuestions({ prefix: `${this.#prefix}q-`, send, world });
       this.#clientQuestions = questions;
       return { questions, endpoint: await Endpoint.open(world) };
     };

@@ -431,8 +431,10 @@ scenario(
     await editor.web.next(({ params }) => JSON.stringify(params ?? {}).includes("real progress"));
     const answer = (text: string) =>
       JSON.stringify({ jsonrpc: "2.0", id: call.id, result: { content: [{ type: "text", text }] } });
-    bot.web.send(answer("the answer"));
+    bot.web.send(progress("last progress"));
+    bot.web.send(answer("the answer")); // in the same moment
     const said = await turn;
+    expect(said).toContain("last progress");
     expect(said).toContain("the answer");
     bot.web.send(answer("canary after the end"));
     bot.web.send(progress("canary after the end"));

@@ -72,6 +72,25 @@ scenario(
 );
 
 scenario(
+  ["G750"],
+  "a token is good as long as it should be in a database that writes times in another form",
+  async () => {
+    const url = await postgres.get().database();
+    for (const form of ["German", "SQL, DMY"]) {
+      const set = `execute format('alter database %I set datestyle = %L', current_database(), '${form}')`;
+      await postgres.get().query(`do $$ begin ${set}; end $$`, url);
+      await using database = new Database({ world, url, applicationName: "one" });
+      await migrate(world, database);
+      const kept = new Tokens(world, new PostgresTokens(database, world));
+      const { listed } = await kept.create({ name: form.slice(0, 3) });
+      expect(await kept.list()).toContainEqual(listed);
+      expect(await kept.revoke(listed.id)).toMatchObject({ id: listed.id, expiresAt: listed.expiresAt });
+    }
+  },
+  needs,
+);
+
+scenario(
   ["G750", "G751"],
   "twenty tokens that two nodes make at once are all kept; a database that is away lets those in that were known",
   () =>

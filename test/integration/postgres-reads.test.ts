@@ -9,8 +9,10 @@ import { PostgresSessionStore, TakenSessions } from "../../src/postgres/session-
 import type { JournalEntry } from "../../src/session/journal/entry.js";
 import { Journal } from "../../src/session/journal/journal.js";
 import { sessionId } from "../../src/session/store/file-store.js";
+import type { OwnedSession } from "../../src/session/store/session-store.js";
 import { fakeWorld } from "../../src/testing/index.js";
 import { nodeWorld } from "../../src/world/index.js";
+import { FaultyWire } from "../postgres-nodes.js";
 import { postgresOfFile, scenario } from "../scenarios/scenario.js";
 
 const postgres = postgresOfFile();
@@ -98,6 +100,43 @@ scenario(
     expect(acquired.owned.epoch).toBeGreaterThan(owned.epoch);
     await acquired.owned.release();
     await expect(store.acquire(about("nobody"), () => {})).rejects.toMatchObject({ code: "session.not_found" });
+  },
+  needs,
+);
+
+scenario(
+  ["G738"],
+  "a client that opens a session while its takeover is not answered yet: whoever opens it here again later has all records",
+  async () => {
+    const url = await postgres.get().database();
+    await using wire = await FaultyWire.open(postgres.get());
+    const open = async (name: string, at: string) =>
+      await openPostgresStore({ world, url: at, node: { name, roots: [] }, leaseMs: 30_000 });
+    await using old = await open("old", url);
+    await using next = await open("next", wire.url(url));
+    const { sessions } = next.account("me");
+    const journalOf = (sink: OwnedSession) => new Journal({ world, sink });
+    const journal = journalOf(old.account("me").sessions.create(about("s")));
+    const by = { client: "c", name: "editor" };
+    journal.append({ kind: "title", title: "t" }, { kind: "prompt", turn: 1, content: [], promptId: "p", by });
+    await journal.durable();
+    await postgres.get().query("update tenon_node set expires_at = now() where name = 'old'", url);
+    const answered = wire.lastAnswer("skip locked");
+    const taking = next.nodes.takeOver(await next.nodes.left(10));
+    await answered;
+    const { owned } = await sessions.acquire(about("s"), () => {});
+    const backends =
+      "select pg_terminate_backend(pid) from pg_stat_activity where query like '%skip%' and pid <> pg_backend_pid()";
+    await postgres.get().query(backends, url);
+    expect(await taking).toHaveLength(1);
+    const after = journalOf(owned);
+    after.append(said("later"), { kind: "end", turn: 1, stopReason: "end_turn" });
+    await after.durable();
+    await owned.release();
+    const kinds: string[] = [];
+    const again = await sessions.acquire(about("s"), ({ kind }) => kinds.push(kind));
+    expect(kinds).toEqual(["title", "prompt", "text", "end"]);
+    await again.owned.release();
   },
   needs,
 );

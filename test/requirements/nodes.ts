@@ -37,7 +37,7 @@ export const NODE_REQUIREMENTS = [
   },
   {
     id: "G739",
-    text: "texts with NUL and lines of megabytes are kept; a full database makes appends wait; values it does not take cost only their own session",
+    text: "texts with NUL and lines of megabytes are kept, and stop a node for less than its lease; a full database makes appends wait; values it does not take, and a row that somebody keeps locked, cost only their own session",
   },
   // G750 to G769: what gateways that share a database keep there.
   {
@@ -91,7 +91,7 @@ export const NODE_REQUIREMENTS = [
   { id: "G799", text: "clients of a node that drains are told to connect again, and resume at another one" },
   {
     id: "G800",
-    text: "a turn whose owners were gone three times in a row, without an outcome or an answer of the model, ends with session.gave_up; the next turn counts anew",
+    text: "a turn that owners went on with three times in a row, or that six owners in a row took over, without an outcome or an answer of the model, ends with session.gave_up; the next turn counts anew",
   },
   {
     id: "G801",

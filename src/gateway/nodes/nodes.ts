@@ -73,6 +73,7 @@ export interface NodeMessage {
   readonly link: string;
   /** Counts from 1 in each direction of a link: with the link it is the idempotency key. */
   readonly n: number;
+  /** JSON, so there is no line end in it. */
   readonly body: string;
 }
 

@@ -165,14 +165,30 @@ describe("the log ends after", () => {
     ["three attempts, the last one left on purpose", [asked, continued(3), drained], { kind: "going_on", attempt: 3 }],
     ["an attempt that got further", [asked, continued(3), answer], { kind: "going_on", attempt: 1 }],
     [
-      "an attempt that only found out that nobody knows",
+      "an attempt that settled a call whose outcome nobody knows",
       [asked, answer, call("3-1"), continued(3), outcome("3-1", "unknown")],
-      { kind: "over" },
+      { kind: "going_on", attempt: 1 },
+    ],
+    [
+      "three more, which settled nothing",
+      [asked, answer, call("3-1"), continued(3), outcome("3-1", "unknown"), continued(1), continued(2), continued(3)],
+      { ending: { end: { kind: "error", code: "session.gave_up" } } },
     ],
     ["the outcome of an earlier turn's call", [asked, continued(2), outcome("2-1")], { kind: "going_on", attempt: 3 }],
   ])("%s", (_, records, expected) => {
     expect(planOf(...records)).toMatchObject(expected);
   });
+});
+
+test("owners that were gone before they went on are no attempts, but so many of them in a row end the turn as well", () => {
+  const planAfter = (tries: number, ...records: readonly JournalEntry[]) =>
+    continuationOf({ turn: 3, beganMs: 0, records: [prompt, ...records] }, [user], tries);
+  expect(planAfter(6, asked)).toMatchObject({ kind: "going_on", attempt: 1 });
+  expect(planAfter(6, asked, continued(2))).toMatchObject({ kind: "going_on", attempt: 3 });
+  expect(planAfter(6, asked, continued(1), drained)).toMatchObject({ kind: "going_on", attempt: 1 });
+  const over = { kind: "over", ending: { end: { code: "session.gave_up" } } };
+  expect(planAfter(4, asked, continued(3))).toMatchObject(over);
+  expect(planAfter(7, asked)).toMatchObject(over);
 });
 
 test("a command is not run again, and a prompt that is missing from a damaged conversation neither", () => {

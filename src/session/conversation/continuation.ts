@@ -65,8 +65,8 @@ const STOPS: Readonly<Record<StopCause, StopReason>> = {
 };
 
 /**
- * `records`: of the open turn, from its prompt on; `messages`: the conversation so far, as far as it can be used; `tries`: as the
- * store counts them (`AcquiredSession`), also of owners that ended before they wrote a record.
+ * `records`: of the open turn, from its prompt on; `messages`: the conversation so far, as far as it can be used; `tries`: owners that
+ * were gone, as the store counts them (`AcquiredSession`): some may not have gone on with the turn, so more of them are allowed.
  */
 export function continuationOf(
   { turn, records }: OpenTurnRecords,
@@ -174,7 +174,9 @@ class TurnSoFar {
     }
     // Calls without the answer they are of: an older version wrote the journal, or its disk was full.
     if (!this.#answer && [...this.#calls.values()].some(({ isStarted }) => isStarted)) return brokenOff(turn);
-    return this.#nextAttempt > SESSION_LIMITS.continuedTurn.attempts ? gaveUp(turn) : undefined;
+    const { attempts, owners } = SESSION_LIMITS.continuedTurn;
+    if (this.#nextAttempt > attempts) return gaveUp(turn, `the turn was continued ${attempts} times in a row`);
+    return this.#tries > owners ? gaveUp(turn, `the turn was taken over ${owners} times in a row`) : undefined;
   }
 
   goingOn(prompt: readonly ContentBlock[]): GoingOn {
@@ -203,7 +205,7 @@ class TurnSoFar {
   }
 
   get #nextAttempt(): number {
-    return Math.max(this.#tries, this.#isDrained ? this.#attempt : this.#attempt + 1);
+    return this.#isDrained ? this.#attempt : this.#attempt + 1;
   }
 
   #follow(
@@ -236,8 +238,7 @@ class TurnSoFar {
         if (!call) break; // of a call of an earlier turn
         call.outcome = record.outcome;
         if (record.outcome.kind === "cancelled") this.#isCancelled = true;
-        // "Unknown" may be what an attempt to go on made of a call, which gets the turn no further.
-        if (record.outcome.kind !== "unknown") this.#attempt = 0;
+        this.#attempt = 0; // also of an unknown one: no later attempt finds that out again
         break;
     }
   }
@@ -297,8 +298,7 @@ function brokenOff(turn: number): TurnEnding {
   return { end: { kind: "error", turn, code: "session.closed", message: BROKEN_OFF } };
 }
 
-function gaveUp(turn: number): TurnEnding {
-  const times = SESSION_LIMITS.continuedTurn.attempts;
-  const message = `the turn was continued ${times} times in a row, and each time the process ended before it got any further`;
+function gaveUp(turn: number, what: string): TurnEnding {
+  const message = `${what}, and each time the process ended before it got any further`;
   return { end: { kind: "error", turn, code: "session.gave_up", message } };
 }
