@@ -2,6 +2,7 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, vi } from "vitest";
+import { connectGateway } from "../../src/library/gateway.js";
 import { createRuntime, type Model, type SessionEvent, tool } from "../../src/library/index.js";
 import { connect } from "../../src/library/mcp.js";
 import { type Behaviour, echoTool, scriptedServer } from "../../src/testing/index.js";
@@ -132,6 +133,10 @@ scenario(["V101"], "an option of the wrong kind is refused by its name at once, 
   expect(await failure(session.addServer(5, { command: "x" }))).toMatchObject({ code: "config.invalid" });
   // @ts-expect-error plain JavaScript may write anything
   expect(await failure(runtime.saveServer(5, { command: "x" }))).toMatchObject({ code: "config.invalid" });
+  // @ts-expect-error a slip, which would reach the gateway of this machine
+  expect(await failure(connectGateway({ name: "x", ur: "wss://gateway.example" }))).toMatchObject(invalid);
+  // @ts-expect-error plain JavaScript may write anything
+  expect(await failure(connectGateway())).toMatchObject(invalid);
   const error = await failure(runtime.saveServer("a\u202e\nb", { command: "x" }));
   expect(error.message).toBe('mcpServers."a…": the name must not hold control or invisible characters');
   expect((await session.prompt("hello")).stopReason).toBe("end_turn");

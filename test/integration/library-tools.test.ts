@@ -1,6 +1,7 @@
 // The public API of the library: transformers, provider options, tools of a program, approvals, stores, ACP.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { PassThrough } from "node:stream";
 import { expect } from "vitest";
 import { z } from "zod";
 import { serveAcp } from "../../src/library/acp.js";
@@ -384,6 +385,16 @@ scenario(["V112"], "openTools has no model and lists, calls and closes", async (
   await expect.poll(() => changes, { timeout: 10_000 }).toBeGreaterThan(0);
   expect(tools.list().map(({ name }) => name)).toContain("mcp__s__echo");
   expect(await tools.call("echo", { text: "x" })).toMatchObject({ status: "done" });
+});
+
+scenario(["V112"], "serveAcp without streams is refused: it would serve nobody and say nothing", async () => {
+  await using place = new Place();
+  const runtime = await place.runtime();
+  const ofNode = { input: new PassThrough(), output: new PassThrough() };
+  for (const streams of [{}, ofNode, undefined]) {
+    // @ts-expect-error plain JavaScript may give anything
+    expect(await failure(serveAcp(runtime, streams))).toMatchObject({ code: "usage.invalid" });
+  }
 });
 
 scenario(["V112"], "serveAcp serves a client with the runtime's servers and tools, and asks that client", async () => {
