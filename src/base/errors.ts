@@ -191,6 +191,9 @@ export interface TenonErrorOptions {
  * if (error instanceof TenonError && error.code === "model.unauthorized") console.error(error.hint);
  */
 export class TenonError extends Error {
+  static {
+    Object.defineProperty(this, "name", { value: "TenonError" }); // what was bundled has another, which Node would print
+  }
   readonly code: ErrorCode;
   readonly hint: string;
   /** The hint is that of the code, not one for this case. */

@@ -40,12 +40,7 @@ export interface GatewayOptions {
   readonly world?: World;
 }
 
-/**
- * Stays connected until it is closed. Rejects when there is no gateway, or it refuses.
- *
- * @example
- * const gateway = await connectGateway({ name: "warehouse" });
- */
+/** Stays connected until it is closed. Rejects when there is no gateway, or it refuses. */
 export async function connectGateway(options: GatewayOptions): Promise<GatewayProgram> {
   const { name, url, token, isInsecure = false, identity } = options;
   const world = options.world ?? nodeWorld({ log: QUIET });

@@ -45,7 +45,7 @@ export { DiskGrantStore, grantAccount, grantPerson } from "./logins/grant-store.
 export type { KeyKeeper, VaultStatus } from "./logins/vault.js";
 export { hasSecretWords, maskEntry, type SecretWay, secretLiterals } from "./secrets/mask.js";
 export { type ResolveSecret, sharedSecrets } from "./secrets/secrets.js";
-export { checkGivenEntry, type GivenEntry, readGivenServers } from "./servers/given.js";
+export { checkGivenEntry, type GivenEntry, placeOf, readGivenServers } from "./servers/given.js";
 export { type ServerSandbox, type ServerSettings, sourceSettings, stricterMode } from "./servers/spec.js";
 export { ownSpelling, remoteProblem, type TypedServer, typedEntry, typedServer } from "./servers/typed.js";
 export { commandPath, questionLines, questionsByFile, type TrustQuestion } from "./trust/project.js";

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { isJsonObject } from "../base/json/json.js";
-import { configFile, configJsonSchema } from "./layers/schema.js";
+import { check, configFile, configJsonSchema, stdioEntry } from "./layers/schema.js";
 
 const PUBLISHED = join(import.meta.dirname, "..", "..", "schema", "config.schema.json");
 
@@ -19,6 +19,15 @@ function properties(schema: unknown, path = ""): { readonly path: string; readon
     ]);
   });
 }
+
+describe("check", () => {
+  it("takes unknown keys out in one pass: a file may have tens of thousands", () => {
+    const many = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`key${at}`, at]));
+    const { kept, findings } = check(stdioEntry, { command: "x", ...many, tools: { a: { ...many, timeoutMs: 5 } } });
+    expect(kept).toEqual({ command: "x", tools: { a: { timeoutMs: 5 } } });
+    expect(findings).toHaveLength(40_000);
+  });
+});
 
 describe("schema/config.schema.json", () => {
   it("is what scripts/config-schema.ts writes; run it after a change", () => {

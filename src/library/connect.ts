@@ -8,8 +8,8 @@ import { McpConnection } from "../mcp/index.js";
 import { failed, mcpSource, type SourceCall, shaper } from "../tools/index.js";
 import { currentFolder } from "../world/index.js";
 import { toolResult } from "./events.js";
-import { checkOptions, worldOf } from "./options.js";
-import { type NamedServerEntry, readServer } from "./servers.js";
+import { checkOptions, OBJECT, type OptionKind, objectWith, SIGNAL, TEXT, worldOf } from "./options.js";
+import { type NamedServerEntry, readServer, type ServerEntry } from "./servers.js";
 import type { Tool } from "./tool.js";
 import type { CallOptions, ToolResult } from "./tool-set.js";
 
@@ -48,6 +48,26 @@ export interface ConnectedServer extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+const CONNECT_OPTIONS: Readonly<Record<keyof ConnectOptions, OptionKind>> = {
+  cwd: TEXT,
+  signal: SIGNAL,
+  env: OBJECT,
+  log: objectWith("debug", "info", "warn", "error"),
+  world: OBJECT,
+};
+
+function named(entry: NamedServerEntry): { readonly name: string; readonly written: ServerEntry } {
+  try {
+    const { name, ...written } = { ...entry };
+    return { name, written };
+  } catch {
+    // Nothing of what a getter threw is shown: it may hold a value of the entry.
+    throw new TenonError("config.invalid", "the entry of the server cannot be read: one of its properties throws", {
+      hint: "Correct the entry.",
+    });
+  }
+}
+
 /**
  * Connects one server and waits until it is ready. Rejects with `config.invalid` for a malformed entry, and with the cause when the
  * server does not start.
@@ -58,10 +78,10 @@ export interface ConnectedServer extends AsyncDisposable {
  * await server.close();
  */
 export async function connect(entry: NamedServerEntry, options: ConnectOptions = {}): Promise<ConnectedServer> {
-  checkOptions(options, ["cwd", "signal", "env", "log", "world"], "connect");
+  checkOptions(options, CONNECT_OPTIONS, "connect");
   const world = worldOf(options);
   const { cwd = currentFolder(), signal = new AbortController().signal } = options;
-  const { name, ...written } = { ...entry };
+  const { name, written } = named(entry);
   const { spec, settings } = await readServer(world, cwd, name, written);
   const { limits, tools, allowHosts, urlSource, secrets } = settings;
   const client = { name: "tenon", version: VERSION };

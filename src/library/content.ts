@@ -1,4 +1,4 @@
-// What a prompt may consist of, checked before a turn begins: a program in plain JavaScript is held to no type.
+// What prompts and results of tools may consist of, checked first: a program in plain JavaScript is held to no type.
 import { TenonError } from "../base/errors.js";
 import type { ContentBlock } from "../base/text/content.js";
 
@@ -19,10 +19,17 @@ const KINDS: ReadonlyMap<unknown, readonly string[]> = new Map(Object.entries(RE
 export function checkContent(content: unknown): void {
   if (typeof content === "string") return;
   if (!Array.isArray(content)) throw malformed("the content of a prompt must be a text or a list of blocks");
+  const problem = contentProblem(content);
+  if (problem !== undefined) throw malformed(`in the prompt, ${problem}`);
+}
+
+/** The first block that is none, and why. */
+export function contentProblem(content: readonly unknown[]): string | undefined {
   for (const [index, block] of content.entries()) {
     const problem = blockProblem(block);
-    if (problem !== undefined) throw malformed(`block ${index} of the prompt ${problem}`);
+    if (problem !== undefined) return `block ${index} ${problem}`;
   }
+  return undefined;
 }
 
 function blockProblem(block: unknown): string | undefined {

@@ -7,8 +7,8 @@ import type { BuiltinName, ServerStatus } from "../session/index.js";
 import type { Embedder, ToolTransformer } from "../tools/index.js";
 import { currentFolder } from "../world/index.js";
 import type { EventListener } from "./events.js";
-import { checkOptions } from "./options.js";
-import { LibraryRuntime, type ToolSearch } from "./runtime.js";
+import { checkOptions, TEXT } from "./options.js";
+import { LibraryRuntime, TOOL_OPTIONS, type ToolSearch } from "./runtime.js";
 import type { ServerEntries, ServerEntry } from "./servers.js";
 import type { Approve, ReadyOptions, SessionTools } from "./session.js";
 import type { ToolSource } from "./source.js";
@@ -70,11 +70,6 @@ const NO_MODEL: Model = {
   },
 };
 
-const OPTION_NAMES: readonly (keyof OpenToolsOptions)[] = [
-  ...(["mcpServers", "cwd", "approve", "builtin", "transformers", "search", "onEvent", "config"] as const),
-  ...(["env", "log", "world"] as const),
-];
-
 /**
  * Opens the tools of servers without a model: to list, call and search them, and for the adapters of other SDKs.
  *
@@ -85,7 +80,7 @@ const OPTION_NAMES: readonly (keyof OpenToolsOptions)[] = [
  * await tools.close();
  */
 export async function openTools(options: OpenToolsOptions = {}): Promise<OpenTools> {
-  checkOptions(options, OPTION_NAMES, "openTools");
+  checkOptions(options, { ...TOOL_OPTIONS, cwd: TEXT }, "openTools");
   const { cwd = currentFolder(), mcpServers, ...rest } = options;
   const runtime = new LibraryRuntime({ model: NO_MODEL, ...rest });
   const close = () => runtime.close();

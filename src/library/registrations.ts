@@ -68,7 +68,8 @@ export class Registrations {
 }
 
 function isSource(given: Tool | ToolSource): given is ToolSource {
-  return "call" in given && typeof given.call === "function";
+  const raw: unknown = given;
+  return typeof raw === "object" && raw !== null && "call" in raw && typeof raw.call === "function";
 }
 
 /** The sources of a session by name: those of the runtime and its own may have the same one, and are then put together. */

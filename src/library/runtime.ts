@@ -3,6 +3,7 @@ import { isAbsolute, join } from "node:path";
 import { messageOf, TenonError } from "../base/errors.js";
 import { uuidV7 } from "../base/id.js";
 import { defined } from "../base/json/defined.js";
+import { isJsonObject } from "../base/json/json.js";
 import type { Log, World } from "../base/ports/world.js";
 import { type GrantStore, MemoryGrants } from "../mcp/index.js";
 import type { Model } from "../models/index.js";
@@ -25,7 +26,21 @@ import type {
   ToolTransformer,
 } from "../tools/index.js";
 import type { EventListener } from "./events.js";
-import { checkOptions, worldOf } from "./options.js";
+import { checkedModel, isOwnModel } from "./model.js";
+import type { OpenToolsOptions } from "./open-tools.js";
+import {
+  ANYTHING,
+  checkOptions,
+  FLAG,
+  FUNCTION,
+  listOf,
+  OBJECT,
+  type OptionKind,
+  objectWith,
+  TEXT,
+  TEXTS,
+  worldOf,
+} from "./options.js";
 import { Registrations } from "./registrations.js";
 import {
   deleteServer,
@@ -182,7 +197,7 @@ export interface Runtime extends AsyncDisposable {
  * });
  */
 export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
-  checkOptions(options, OPTION_NAMES, "createRuntime");
+  checkOptions(options, OPTIONS, "createRuntime");
   const runtime = new LibraryRuntime(options);
   const problem = runtime.problem;
   if (!problem) return runtime;
@@ -190,14 +205,53 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   throw problem;
 }
 
-const OPTION_NAMES: readonly (keyof RuntimeOptions)[] = [
-  ...(["model", "mcpServers", "builtin", "approve", "elicit", "onEvent", "transformers", "search"] as const),
-  ...(["systemPrompt", "stateDir", "store", "grants", "config", "env", "log", "world"] as const),
-];
+const NAMES_OF_BUILTIN: ReadonlySet<unknown> = new Set(BUILTIN_NAMES);
+const BUILTIN: OptionKind = {
+  words: `"all" or a list of ${BUILTIN_NAMES.join(", ")}`,
+  fits: (value) => value === "all" || (Array.isArray(value) && value.every((name) => NAMES_OF_BUILTIN.has(name))),
+};
+const PROMPT_MODES: ReadonlySet<unknown> = new Set(["append", "override"]);
+const SYSTEM_PROMPT: OptionKind = {
+  words: 'a text or { mode: "append" or "override", text }',
+  fits: (value) =>
+    typeof value === "string" ||
+    (isJsonObject(value) && typeof value["text"] === "string" && PROMPT_MODES.has(value["mode"])),
+};
+const EMBEDDER = objectWith("embed");
 
-const SESSION_OPTION_NAMES: readonly (keyof CreateSessionOptions)[] = [
-  ...(["cwd", "additionalDirectories", "mcpServers", "id", "systemPrompt", "approve", "onEvent"] as const),
-];
+/** Options that `openTools` has as well. */
+export const TOOL_OPTIONS: Readonly<Record<Exclude<keyof OpenToolsOptions, "cwd">, OptionKind>> = {
+  mcpServers: ANYTHING,
+  builtin: BUILTIN,
+  approve: FUNCTION,
+  onEvent: FUNCTION,
+  transformers: { words: "a list of objects with transform()", fits: listOf(objectWith("transform")) },
+  search: { words: "a function, or an object with embed()", fits: (it) => FUNCTION.fits(it) || EMBEDDER.fits(it) },
+  config: FLAG,
+  env: OBJECT,
+  log: objectWith("debug", "info", "warn", "error"),
+  world: OBJECT,
+};
+
+const OPTIONS: Readonly<Record<keyof RuntimeOptions, OptionKind>> = {
+  model: ANYTHING,
+  ...TOOL_OPTIONS,
+  elicit: FUNCTION,
+  systemPrompt: SYSTEM_PROMPT,
+  stateDir: TEXT,
+  store: objectWith("list", "read", "append", "remove"),
+  grants: objectWith("read", "find", "update", "readClient", "writeClient"),
+};
+
+const SESSION_OPTIONS: Readonly<Record<keyof CreateSessionOptions, OptionKind>> = {
+  cwd: ANYTHING,
+  additionalDirectories: TEXTS,
+  mcpServers: ANYTHING,
+  id: TEXT,
+  systemPrompt: SYSTEM_PROMPT,
+  approve: FUNCTION,
+  onEvent: FUNCTION,
+};
 
 /** Tools of servers that the program's own code handed over or registered may run without `approve`. */
 const HANDED_OVER: PolicyRule = { effect: "allow", origin: ["client", "extra"] };
@@ -216,7 +270,8 @@ export class LibraryRuntime implements Runtime {
 
   constructor(options: RuntimeOptions) {
     const { model, builtin = [], onEvent, transformers, search, store, grants, config } = options;
-    if (model === undefined || model === "") throw new TenonError("model.unknown", NO_MODEL);
+    const isModel = typeof model === "string" ? model !== "" : isOwnModel(model);
+    if (!isModel) throw new TenonError("model.unknown", NO_MODEL);
     this.#options = options;
     this.#world = worldOf(options);
     const world = this.#world;
@@ -226,7 +281,7 @@ export class LibraryRuntime implements Runtime {
     if (!isAbsolute(stateDir)) throw new TenonError("usage.invalid", "stateDir must be an absolute path", { hint: "" });
     this.#host = createHost({
       world,
-      model,
+      model: typeof model === "string" ? model : checkedModel(model),
       stateDir,
       cacheDir: join(stateDir, "cache"),
       builtin: builtin === "all" ? BUILTIN_NAMES : builtin,
@@ -288,7 +343,7 @@ export class LibraryRuntime implements Runtime {
   }
 
   async #request(options: CreateSessionOptions): Promise<OpenRequest> {
-    checkOptions(options, SESSION_OPTION_NAMES, "createSession");
+    checkOptions(options, SESSION_OPTIONS, "createSession");
     const { cwd, id, additionalDirectories, approve = this.#options.approve } = options;
     if (typeof cwd !== "string" || !isAbsolute(cwd)) {
       throw new TenonError("session.invalid_request", "createSession needs cwd, an absolute path");

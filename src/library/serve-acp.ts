@@ -2,6 +2,7 @@
 import { HostAccess, loadAgent, type OpenedSession } from "../acp/index.js";
 import { TenonError } from "../base/errors.js";
 import type { NewSession, StoredRequest } from "../session/index.js";
+import { objectWith } from "./options.js";
 import { LibraryRuntime, type Runtime } from "./runtime.js";
 import { readServers } from "./servers.js";
 
@@ -25,7 +26,15 @@ export interface AcpStreams {
  * await serveAcp(runtime, { input: Readable.toWeb(process.stdin), output: Writable.toWeb(process.stdout) });
  * await runtime.close();
  */
-export async function serveAcp(runtime: Runtime, { input, output }: AcpStreams): Promise<void> {
+export async function serveAcp(runtime: Runtime, streams: AcpStreams): Promise<void> {
+  // An object without them would be a client that has left at once.
+  const given: Partial<AcpStreams> | undefined = streams;
+  const { input, output } = given ?? {};
+  if (!input || !output || !READABLE.fits(input) || !WRITABLE.fits(output)) {
+    throw new TenonError("usage.invalid", "serveAcp needs input, a ReadableStream, and output, a WritableStream", {
+      hint: "Readable.toWeb and Writable.toWeb of node:stream make them of other streams.",
+    });
+  }
   if (!(runtime instanceof LibraryRuntime)) {
     throw new TenonError("usage.invalid", "serveAcp needs a runtime that createRuntime made", { hint: "" });
   }
@@ -33,6 +42,9 @@ export async function serveAcp(runtime: Runtime, { input, output }: AcpStreams):
   const connection = createAgent({ access: new RuntimeAccess(runtime) }).connect(byteStream(input, output));
   await connection.closed;
 }
+
+const READABLE = objectWith("getReader");
+const WRITABLE = objectWith("getWriter");
 
 /** Sessions of a client with the servers and the registered tools of the runtime. */
 class RuntimeAccess extends HostAccess {

@@ -6,6 +6,7 @@ import {
   type ConfigFile,
   checkGivenEntry,
   type GivenEntry,
+  placeOf,
   type RemoteEntry,
   readGivenServers,
   removeServer,
@@ -13,6 +14,7 @@ import {
   tenonPaths,
 } from "../config/index.js";
 import type { GivenServers } from "../session/index.js";
+import { checkOptions, TEXT } from "./options.js";
 
 /**
  * A server, as a configuration file has it: `command` with `args` and `env`, or `url` with `type` and `headers`, and the settings
@@ -75,6 +77,11 @@ function asGiven(entries: readonly GivenEntry[]): ReadServers {
   return { given, warnings: ready.flatMap(({ warnings }) => warnings) };
 }
 
+function checkName(name: unknown): void {
+  if (typeof name === "string") return;
+  throw new TenonError("config.invalid", "the name of a server must be a text", { hint: "Give the server a name." });
+}
+
 /** One entry that was named in a call. Throws `config.invalid`. */
 export async function readServer(
   world: World,
@@ -82,6 +89,7 @@ export async function readServer(
   name: string,
   entry: ServerEntry,
 ): Promise<Extract<GivenEntry, { readonly spec: unknown }>> {
+  checkName(name);
   const [read] = await readGivenServers({ [name]: entry }, { world, cwd, place: PLACE });
   if (read && "spec" in read) return read;
   throw new TenonError("config.invalid", read?.reason ?? "there is no entry", { hint: "Correct the entry." });
@@ -100,13 +108,20 @@ export interface SaveOptions {
 
 /** Comments and formatting of the file stay as they are. Throws `config.invalid` for a malformed entry or file. */
 export async function saveServer(world: World, name: string, entry: ServerEntry, options: SaveOptions): Promise<void> {
-  const checked = await checkGivenEntry({ name, entry, place: `${PLACE}.${name}` });
+  checkSave(name, options, "saveServer");
+  const checked = await checkGivenEntry({ name, entry, place: placeOf(PLACE, name) });
   if ("reason" in checked) throw new TenonError("config.invalid", checked.reason, { hint: "Correct the entry." });
   await addServer(fileOf(world, options), name, checked.written, { mayReplace: true });
 }
 
 export async function deleteServer(world: World, name: string, options: SaveOptions): Promise<void> {
+  checkSave(name, options, "deleteServer");
   await removeServer(fileOf(world, options), name);
+}
+
+function checkSave(name: unknown, options: SaveOptions, caller: string): void {
+  checkName(name);
+  checkOptions(options, { file: TEXT }, caller);
 }
 
 function fileOf(world: World, { file }: SaveOptions): ConfigFile {

@@ -23,6 +23,7 @@ import {
   type SessionEvent,
   tell,
 } from "./events.js";
+import { checkOptions, SIGNAL, TEXT } from "./options.js";
 import { Registrations, SourceStack } from "./registrations.js";
 import { readServer, type ServerEntry } from "./servers.js";
 import { SessionToolSet } from "./session-tools.js";
@@ -210,10 +211,12 @@ export class LibrarySession implements Session {
 
   async *stream(
     content: string | readonly ContentBlock[],
-    { signal }: PromptOptions = {},
+    options: PromptOptions = {},
   ): AsyncGenerator<SessionEvent, void, void> {
     const { inner, world } = this.#parts;
     checkContent(content);
+    checkOptions(options, { signal: SIGNAL }, "a prompt");
+    const { signal } = options;
     if (this.#isPrompted) {
       throw new TenonError("session.busy", "a turn is running in this session", { hint: "Wait for it, or cancel it." });
     }
@@ -271,7 +274,9 @@ export class LibrarySession implements Session {
     this.#parts.inner.cancel();
   }
 
-  async ready({ server, signal = new AbortController().signal }: ReadyOptions = {}): Promise<readonly ServerStatus[]> {
+  async ready(options: ReadyOptions = {}): Promise<readonly ServerStatus[]> {
+    checkOptions(options, { server: TEXT, signal: SIGNAL }, "ready");
+    const { server, signal = new AbortController().signal } = options;
     const { inner } = this.#parts;
     await inner.serversSettled(signal, server);
     if (signal.aborted)
@@ -408,7 +413,7 @@ export class LibrarySession implements Session {
     const request: ApprovalRequest = {
       sessionId: this.id,
       tool: this.tools.infoOf(tool),
-      arguments: args,
+      arguments: structuredClone(args), // what the callback does to it must not reach the call that policy has looked at
       warnings: [...warnings, ...change],
       signal,
       ...defined({ reason }),

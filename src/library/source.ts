@@ -1,7 +1,7 @@
 // A custom source of tools: anything with a list and a way to call them, beside servers and single tools.
 import { Cell } from "../base/async/cell.js";
 import { contained } from "../base/async/scope.js";
-import { messageOf, TenonError } from "../base/errors.js";
+import { messageOf } from "../base/errors.js";
 import type { JsonObject } from "../base/json/json.js";
 import { sharedLog } from "../base/ports/world.js";
 import {
@@ -11,7 +11,7 @@ import {
   type ToolDefinition,
   type ToolOutcome,
 } from "../tools/index.js";
-import { outcomeOf, type ToolContext, type ToolReply } from "./tool.js";
+import { checkDefinition, misused, outcomeOf, type ToolContext, type ToolReply } from "./tool.js";
 
 /**
  * A source of tools of your own: a plug-in system, a remote registry, a test double.
@@ -35,6 +35,15 @@ export interface ToolSource {
   onChange?(listener: () => void): () => void;
 }
 
+function toolsOf(source: ToolSource): readonly ToolDefinition[] {
+  const listed: readonly ToolDefinition[] = source.list();
+  const what = `of the source ${JSON.stringify(source.name)}`;
+  const isList: boolean = Array.isArray(listed);
+  if (!isList) throw misused(`list() ${what} must return a list of tools`);
+  for (const [index, tool] of listed.entries()) checkDefinition(tool, `tool ${index} ${what}`);
+  return [...listed];
+}
+
 /** The source as the catalog takes it. Its list is read again after each change; one that throws stays as it was. */
 export class CustomSource implements InnerSource {
   readonly name: string;
@@ -45,16 +54,15 @@ export class CustomSource implements InnerSource {
   readonly #stop: (() => void) | undefined;
 
   constructor(source: ToolSource) {
-    if (typeof source.name !== "string" || source.name.trim() === "" || typeof source.call !== "function") {
-      throw new TenonError("usage.invalid", "a source of tools needs a name, list() and call()", {
-        hint: "See docs/how-to/library.md.",
-      });
+    const isNamed = typeof source.name === "string" && source.name.trim() !== "";
+    if (!isNamed || typeof source.list !== "function" || typeof source.call !== "function") {
+      throw misused("a source of tools needs a name, list() and call()");
     }
     this.name = source.name;
     this.#source = source;
-    this.tools = new Cell<readonly ToolDefinition[]>([...source.list()]);
+    this.tools = new Cell(toolsOf(source));
     this.#stop = source.onChange?.(() => {
-      contained(sharedLog(), `list of the source ${source.name}`, () => this.tools.set([...source.list()]));
+      contained(sharedLog(), `list of the source ${source.name}`, () => this.tools.set(toolsOf(source)));
     });
   }
 

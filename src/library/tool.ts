@@ -5,6 +5,7 @@ import { defined } from "../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonSchema, type JsonValue } from "../base/json/json.js";
 import { text } from "../base/text/content.js";
 import {
+  definitionProblem,
   failed,
   type ToolSource as InnerSource,
   type SourceCall,
@@ -12,6 +13,7 @@ import {
   type ToolDefinition,
   type ToolOutcome,
 } from "../tools/index.js";
+import { contentProblem } from "./content.js";
 import type { ToolResult } from "./tool-set.js";
 
 /**
@@ -101,6 +103,8 @@ export interface OwnTool<Input> extends Omit<ToolDefinition, "inputSchema"> {
  * session.register(add);
  */
 export function tool<const Input extends StandardSchema | JsonSchema>(definition: OwnTool<Input>): Tool {
+  const given: unknown = definition;
+  if (typeof given !== "object" || given === null) throw misused("a tool needs a name, input and a function run");
   const { input, inputSchema, run, ...rest } = definition;
   if (typeof rest.name !== "string" || rest.name.trim() === "") throw misused("a tool needs a name");
   if (typeof run !== "function") throw misused(`the tool ${JSON.stringify(rest.name)} needs a function run`);
@@ -127,7 +131,7 @@ function isFitting<T>(_value: unknown): _value is T {
   return true;
 }
 
-function misused(message: string): TenonError {
+export function misused(message: string): TenonError {
   return new TenonError("usage.invalid", message, { hint: "See docs/how-to/library.md." });
 }
 
@@ -181,6 +185,8 @@ export function outcomeOf(reply: unknown): ToolOutcome {
   if (isResult(reply)) return fromResult(reply);
   if (isAnswer(reply)) {
     const { content, structured, isError = false } = reply;
+    const problem = contentProblem(content);
+    if (problem !== undefined) return failed(`The tool returned content that cannot be used: ${problem}.`);
     return { kind: isError ? "failed" : "done", content, ...defined({ structured }) };
   }
   if (reply === undefined || reply === null) return { kind: "done", content: [] };
@@ -273,8 +279,16 @@ function definitionOf(tool: Tool): ToolDefinition {
 
 /** Throws for what is no tool: plain JavaScript may register anything. */
 export function checkTool(tool: Tool): void {
-  const { name, inputSchema, run }: { name?: unknown; inputSchema?: unknown; run?: unknown } = tool ?? {};
-  if (typeof name !== "string" || name.trim() === "") throw misused("a tool needs a name");
-  if (!isJsonObject(inputSchema)) throw misused(`the tool ${JSON.stringify(name)} needs an inputSchema`);
-  if (typeof run !== "function") throw misused(`the tool ${JSON.stringify(name)} needs a function run`);
+  checkDefinition(tool, "the tool");
+  if (typeof tool.run !== "function") throw misused(`the tool ${JSON.stringify(tool.name)} needs a function run`);
+}
+
+/** A definition that the catalog cannot take would cost the session all of its tools. */
+export function checkDefinition(definition: unknown, what: string): void {
+  if (!isJsonObject(definition))
+    throw misused(`${what} must be an object with a name, a description and an inputSchema`);
+  const problem = definitionProblem(definition);
+  const { name } = definition;
+  const named = typeof name === "string" && name.trim() !== "" ? `${what} ${JSON.stringify(name)}` : what;
+  if (problem !== undefined) throw misused(`${named} cannot be used: ${problem}`);
 }

@@ -18,6 +18,7 @@ export {
   type StartingServer,
 } from "./catalog/session-catalog.js";
 export {
+  definitionProblem,
   type ServerInclude,
   type SourceSettings,
   shapedSchema,

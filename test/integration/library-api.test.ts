@@ -2,6 +2,7 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, vi } from "vitest";
+import { connectGateway } from "../../src/library/gateway.js";
 import { createRuntime, type Model, type SessionEvent, tool } from "../../src/library/index.js";
 import { connect } from "../../src/library/mcp.js";
 import { type Behaviour, echoTool, scriptedServer } from "../../src/testing/index.js";
@@ -89,6 +90,112 @@ scenario(["V101"], "without a model, a key or a known option it throws; no file 
   const named = (await own.createSession({ cwd: home })).tools.list().map(({ name }) => name);
   expect(named).toEqual(["read_file", "tenon_read_result"]);
 });
+
+scenario(["V101"], "an option of the wrong kind is refused by its name at once, and so is one of a call", async () => {
+  await using place = new Place();
+  const { env } = place;
+  const wrong: readonly Record<string, unknown>[] = [
+    { builtin: ["nope"] },
+    { builtin: "read_file" },
+    { approve: "yes" },
+    { onEvent: "yes" },
+    { transformers: {} },
+    { transformers: [() => null] },
+    { search: "all" },
+    { systemPrompt: 5 },
+    { systemPrompt: { text: "x", mode: "instead" } },
+    { stateDir: 5 },
+    { store: {} },
+    { config: "yes" },
+  ];
+  for (const options of wrong) {
+    const { code, message } = await failure(createRuntime({ env, model: "offline/operator", ...options }));
+    expect([code, message]).toEqual(["usage.invalid", expect.stringContaining(Object.keys(options).join())]);
+  }
+  for (const model of [5, {}, { id: "my/own" }, null]) {
+    // @ts-expect-error plain JavaScript may write anything
+    expect(await failure(createRuntime({ env, model }))).toMatchObject({ code: "model.unknown" });
+  }
+  const runtime = await place.runtime();
+  const invalid = { code: "usage.invalid" };
+  const cwd = place.home.path;
+  // @ts-expect-error plain JavaScript may write anything
+  expect(await failure(runtime.createSession({ cwd, additionalDirectories: [5] }))).toMatchObject(invalid);
+  const session = await runtime.createSession({ cwd });
+  // @ts-expect-error plain JavaScript may write anything
+  expect(await failure(session.prompt("x", { signal: 5 }))).toMatchObject(invalid);
+  // @ts-expect-error a slip, which would wait for every server
+  expect(await failure(session.ready({ serverr: "x" }))).toMatchObject(invalid);
+  // @ts-expect-error a slip, which would write into the user's own file
+  expect(await failure(runtime.saveServer("a", { command: "x" }, { fil: "x.json" }))).toMatchObject(invalid);
+  expect(existsSync(join(cwd, ".config"))).toBe(false);
+  // @ts-expect-error plain JavaScript may write anything
+  expect(await failure(session.addServer(5, { command: "x" }))).toMatchObject({ code: "config.invalid" });
+  // @ts-expect-error plain JavaScript may write anything
+  expect(await failure(runtime.saveServer(5, { command: "x" }))).toMatchObject({ code: "config.invalid" });
+  // @ts-expect-error a slip, which would reach the gateway of this machine
+  expect(await failure(connectGateway({ name: "x", ur: "wss://gateway.example" }))).toMatchObject(invalid);
+  // @ts-expect-error plain JavaScript may write anything
+  expect(await failure(connectGateway())).toMatchObject(invalid);
+  const error = await failure(runtime.saveServer("a\u202e\nb", { command: "x" }));
+  expect(error.message).toBe('mcpServers."a…": the name must not hold control or invisible characters');
+  expect((await session.prompt("hello")).stopReason).toBe("end_turn");
+});
+
+scenario(
+  ["V110"],
+  "what a model of one's own throws or streams that is no event fails that turn with words",
+  async () => {
+    await using place = new Place();
+    const stop = { kind: "finish", reason: "stop" };
+    const odd: readonly unknown[] = [
+      null,
+      5,
+      { kind: "speech", text: "x" },
+      { kind: "text", text: 5 },
+      { kind: "tool_call", call: { id: "1", name: "x", arguments: {} } },
+      { kind: "finish", reason: "bananas" },
+      { ...stop, usage: { inputTokens: "many", outputTokens: 1 } },
+    ];
+    const left = [...odd];
+    const model = {
+      id: "my/own",
+      async *stream() {
+        if (left.length > 0) yield left.shift();
+        else throw new Error("no more");
+      },
+    };
+    // @ts-expect-error plain JavaScript may stream anything
+    const session = await place.session({ model });
+    for (const _ of [...odd, "the error"]) {
+      const error = await failure(session.prompt("x"));
+      expect(error).toMatchObject({
+        code: "model.broken_stream",
+        message: expect.stringContaining('"my/own" failed: '),
+      });
+      expect(error.message).not.toMatch(/undefined|TypeError/u);
+    }
+    // @ts-expect-error plain JavaScript may return anything
+    const other = await place.session({ model: { id: "my/other", stream: () => undefined } });
+    expect(await failure(other.prompt("x"))).toMatchObject({ message: expect.stringContaining("async iterable") });
+  },
+);
+
+scenario(
+  ["V102", "V105"],
+  "an entry that throws when `connect` reads it is refused without what was thrown",
+  async () => {
+    const entry = Object.defineProperty({ name: "bad", command: "x" }, "env", {
+      enumerable: true,
+      get: () => {
+        throw new TypeError("Bearer s3cr3t");
+      },
+    });
+    const error = await failure(connect(entry));
+    expect([error.code, error.cause]).toEqual(["config.invalid", undefined]);
+    expect(`${error.stack}`).not.toMatch(/s3cr3t|TypeError/u);
+  },
+);
 
 scenario(["V103"], "servers come and go; a broken one is connected again and both are told", async () => {
   await using place = new Place();

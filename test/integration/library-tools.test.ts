@@ -1,6 +1,7 @@
 // The public API of the library: transformers, provider options, tools of a program, approvals, stores, ACP.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { PassThrough } from "node:stream";
 import { expect } from "vitest";
 import { z } from "zod";
 import { serveAcp } from "../../src/library/acp.js";
@@ -36,6 +37,35 @@ scenario(["V106"], "transformers change tools of servers; one that throws is rep
   expect(await session.tools.call("x_a", { text: "t" })).toMatchObject({ status: "done" });
   const { text } = await place.event("notice", (event) => event.text.includes("picky"));
   expect(text).toBe('tool "b" of "s" is left out: the transformer "picky" failed on it: not b');
+});
+
+scenario(["V106"], "a transformer that returns what no catalog can take costs that tool alone", async () => {
+  await using place = new Place();
+  const looped: Record<string, unknown> = { type: "object" };
+  looped["properties"] = { a: looped };
+  const wrong: readonly Record<string, unknown>[] = [
+    { title: 5 },
+    { annotations: "x" },
+    { providerOptions: { openai: 5 } },
+    { outputSchema: [] },
+    { inputSchema: looped },
+    { inputSchema: { type: "object", default: 10n } },
+  ];
+  const session = await place.session({
+    mcpServers: { s: scriptedServer({ tools: [...wrong.map((_, at) => echoTool(`t${at}`)), echoTool("good")] }) },
+    transformers: [
+      {
+        name: "odd",
+        transform: (one, { ownName }) => ({ ...one, ...wrong[Number(ownName.slice(1))] }),
+      },
+    ],
+  });
+  await session.ready();
+  expect(session.tools.bySource("s").map(({ name }) => name)).toEqual(["mcp__s__good"]);
+  for (const at of wrong.keys()) {
+    const { text } = await place.event("notice", (event) => event.text.includes(`"t${at}"`));
+    expect(text).toContain('the transformer "odd" made it unusable: its ');
+  }
 });
 
 scenario(["V107"], "provider options reach the provider in its own shape, unknown ones are reported", async () => {
@@ -186,6 +216,97 @@ scenario(
   },
 );
 
+scenario(["V108", "V110"], "what is no tool is refused by its name and leaves the session as it was", async () => {
+  await using place = new Place();
+  const session = await place.session();
+  const input = { type: "object" };
+  const run = () => "ok";
+  const looped: Record<string, unknown> = { type: "object" };
+  looped["properties"] = { a: looped };
+  const wrong: readonly unknown[] = [
+    undefined,
+    "x",
+    { name: "a", description: 5, inputSchema: input, run },
+    { name: "a", description: "", title: 5, inputSchema: input, run },
+    { name: "a", description: "", inputSchema: looped, run },
+    { name: "a", description: "", inputSchema: input },
+    { name: "a", call: run },
+    { name: "a", list: () => 5, call: run },
+    { name: "a", list: () => [null], call: run },
+    { name: "a", list: () => [{ name: "b", inputSchema: input }], call: run },
+  ];
+  for (const one of wrong) {
+    // @ts-expect-error plain JavaScript may register anything
+    expect(() => session.register(one)).toThrow(expect.objectContaining({ code: "usage.invalid" }));
+  }
+  // @ts-expect-error plain JavaScript may call it without anything
+  expect(() => tool()).toThrow(expect.objectContaining({ code: "usage.invalid" }));
+  session.register(tool({ name: "good", description: "", input, run }));
+  expect(await session.tools.call("good", {})).toMatchObject({ status: "done", text: "ok" });
+  let listed: unknown = [{ name: "c", description: "", inputSchema: input }];
+  let changed = () => {};
+  session.register({
+    name: "source",
+    // @ts-expect-error plain JavaScript may list anything
+    list: () => listed,
+    call: run,
+    onChange: (listener) => {
+      changed = listener;
+      return () => {};
+    },
+  });
+  listed = [{ name: "d", description: 5, inputSchema: input }];
+  changed();
+  expect(session.tools.bySource("source")).toMatchObject([{ name: "c" }]);
+});
+
+scenario(["V108"], "content that a tool cannot return fails its call, and says which block is wrong", async () => {
+  await using place = new Place();
+  const session = await place.session();
+  const replies = [{ type: "image" }, { type: "text", text: 5 }, { type: "wat" }, { type: "resource", resource: {} }];
+  for (const block of replies) {
+    const run = () => ({ content: [{ type: "text", text: "first" }, block] });
+    session.register(tool({ name: "odd", description: "", input: { type: "object" }, run }));
+    const { status, text } = await session.tools.call("odd", {});
+    expect([status, text]).toEqual(["failed", expect.stringContaining("cannot be used: block 1 must have")]);
+  }
+});
+
+scenario(["V109"], "what `approve` does to the arguments it is shown does not reach the call", async () => {
+  await using place = new Place();
+  const session = await place.session({
+    builtin: ["write_file"],
+    approve: ({ arguments: args }) => Reflect.set(args, "path", "other.txt"),
+  });
+  const { status } = await session.tools.call("write_file", { path: "asked.txt", content: "x" });
+  expect(status).toBe("done");
+  expect([existsSync(join(place.home.path, "asked.txt")), existsSync(join(place.home.path, "other.txt"))]).toEqual([
+    true,
+    false,
+  ]);
+});
+
+scenario(["V110"], "a store that throws, or answers with what is none, is an error with a code", async () => {
+  await using place = new Place();
+  const broken = async () => {
+    throw new Error("disk on fire");
+  };
+  const failing = { ...memoryStore(), list: broken, read: broken, remove: broken };
+  const runtime = await place.runtime({ model: scripted(), store: failing });
+  const unavailable = { code: "store.unavailable", message: "the store of sessions failed: disk on fire" };
+  expect(await failure(runtime.listSessions())).toMatchObject(unavailable);
+  expect(await failure(runtime.loadSession({ id: "a", cwd: place.home.path }))).toMatchObject(unavailable);
+  expect(await failure(runtime.deleteSession("a"))).toMatchObject(unavailable);
+  const session = await runtime.createSession({ cwd: place.home.path, id: "b" });
+  expect(await failure(session.prompt("x"))).toMatchObject(unavailable);
+  const odd = { ...memoryStore(), list: async () => 5, read: async () => [null, 5] };
+  // @ts-expect-error plain JavaScript may answer anything
+  const other = await place.runtime({ model: scripted(), store: odd });
+  const malformed = { code: "store.unavailable", message: expect.stringContaining("malformed") };
+  expect(await failure(other.listSessions())).toMatchObject(malformed);
+  expect(await failure(other.loadSession({ id: "a", cwd: place.home.path }))).toMatchObject(malformed);
+});
+
 scenario(["V109"], "an always where only this call may be allowed allows this call", async () => {
   await using place = new Place();
   const session = await place.session({ builtin: "all", approve: () => "always" });
@@ -264,6 +385,16 @@ scenario(["V112"], "openTools has no model and lists, calls and closes", async (
   await expect.poll(() => changes, { timeout: 10_000 }).toBeGreaterThan(0);
   expect(tools.list().map(({ name }) => name)).toContain("mcp__s__echo");
   expect(await tools.call("echo", { text: "x" })).toMatchObject({ status: "done" });
+});
+
+scenario(["V112"], "serveAcp without streams is refused: it would serve nobody and say nothing", async () => {
+  await using place = new Place();
+  const runtime = await place.runtime();
+  const ofNode = { input: new PassThrough(), output: new PassThrough() };
+  for (const streams of [{}, ofNode, undefined]) {
+    // @ts-expect-error plain JavaScript may give anything
+    expect(await failure(serveAcp(runtime, streams))).toMatchObject({ code: "usage.invalid" });
+  }
 });
 
 scenario(["V112"], "serveAcp serves a client with the runtime's servers and tools, and asks that client", async () => {

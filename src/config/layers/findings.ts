@@ -61,23 +61,37 @@ export function pathText(path: KeyPath): string {
     .join("");
 }
 
-/** The object without the value at a path; the parts on the way are copied, nothing is changed in place. */
-export function without(value: JsonObject, path: KeyPath): JsonObject {
-  const [first, ...rest] = path;
+/** The object without the values at these paths, in one pass; the parts on the way are copied, nothing is changed in place. */
+export function without(value: JsonObject, paths: readonly KeyPath[]): JsonObject {
+  if (paths.length === 0) return value;
+  const below = byFirstStep(paths);
   const copy: Record<string, JsonValue> = emptyRecord();
   for (const [key, field] of Object.entries(value)) {
-    if (field === undefined || (key === first && rest.length === 0)) continue;
-    copy[key] = key === first ? withoutIn(field, rest) : field;
+    const rest = below.get(key);
+    if (field === undefined || rest?.some((path) => path.length === 0)) continue;
+    copy[key] = rest ? withoutIn(field, rest) : field;
   }
   return copy;
 }
 
-function withoutIn(value: JsonValue, path: KeyPath): JsonValue {
-  if (isJsonObject(value)) return without(value, path);
+function withoutIn(value: JsonValue, paths: readonly KeyPath[]): JsonValue {
+  if (isJsonObject(value)) return without(value, paths);
   if (!Array.isArray(value)) return value;
   const list: readonly JsonValue[] = value;
-  const [index, ...rest] = path;
-  return list.map((part, at) => (at === index ? withoutIn(part, rest) : part));
+  const below = byFirstStep(paths);
+  return list.map((part, at) => withoutIn(part, below.get(at) ?? []));
+}
+
+/** What is left of the paths behind their first step. */
+function byFirstStep(paths: readonly KeyPath[]): ReadonlyMap<string | number, readonly KeyPath[]> {
+  const below = new Map<string | number, KeyPath[]>();
+  for (const [first, ...rest] of paths) {
+    if (first === undefined) continue;
+    const known = below.get(first);
+    if (known) known.push(rest);
+    else below.set(first, [rest]);
+  }
+  return below;
 }
 
 /** Undefined where the path leads to nothing. */

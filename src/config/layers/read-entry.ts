@@ -99,7 +99,7 @@ function forProject(written: JsonObject): { readonly written: JsonObject; readon
     const why = PROJECT_CANNOT[key] ?? "say this";
     return { severity: "warning", path, at: "key", message: `a project cannot ${why}: "${key}" is ignored` };
   });
-  return { written: paths.reduce(without, written), findings };
+  return { written: without(written, paths), findings };
 }
 
 /** What the schema cannot say. */

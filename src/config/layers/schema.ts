@@ -465,7 +465,7 @@ export function check<T>(
     }
   }
   if (findings.some(({ severity }) => severity === "error")) return { value: undefined, findings };
-  const kept = unknown.reduce(without, value);
+  const kept = without(value, unknown);
   return { value: schema.parse(kept), kept, findings };
 }
 

@@ -73,7 +73,7 @@ function writtenEntries(raw: unknown, place: string): readonly (WrittenEntry | R
     if (!Array.isArray(raw)) {
       const own: object = raw;
       return Object.keys(own).map((name) => {
-        const at = `${place}.${shownName(name)}`;
+        const at = placeOf(place, name);
         return unlessThrown({ name, place: at }, () => ({ name, entry: Reflect.get(own, name), place: at }));
       });
     }
@@ -98,8 +98,9 @@ function unlessThrown(
   }
 }
 
-function shownName(name: string): string {
-  return /^[\w.-]{1,64}$/u.test(name) ? name : shownKey(name);
+/** Where the entry of that name is, for messages. */
+export function placeOf(place: string, name: string): string {
+  return `${place}.${/^[\w.-]{1,64}$/u.test(name) ? name : shownKey(name)}`;
 }
 
 function listed(entry: unknown, place: string): WrittenEntry | Refused {

@@ -1,8 +1,9 @@
 // Sessions in a store of the program around Tenon, which keeps lists of lines by key and knows nothing of what they say.
 import { orAborted } from "../../base/async/deadline.js";
-import { messageOf, TenonError } from "../../base/errors.js";
+import { messageOf, orFail, TenonError } from "../../base/errors.js";
 import { isSessionId, type SessionId } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
+import { isJsonObject } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
 import type { StoredLine } from "../journal/journal.js";
 import { OpenWork } from "../journal/open-work.js";
@@ -48,15 +49,32 @@ async function inTime<T>(world: StoreWorld, doing: Promise<T>): Promise<T> {
   return await orAborted(doing, patience.signal);
 }
 
-/** The same store, every operation of which ends in time. */
+/** The same store, every operation of which ends in time, and fails with a code: what it gives back is checked. */
 function bounded(lines: LineStore, world: StoreWorld): LineStore {
+  const asked = async <T>(ask: () => Promise<T>, isFitting: (answer: unknown) => boolean = () => true): Promise<T> => {
+    const answering = async () => await ask();
+    const answer = await orFail("store.unavailable", STORE_FAILED, inTime(world, answering()));
+    if (!isFitting(answer)) throw new TenonError("store.unavailable", `${STORE_FAILED}: its answer is malformed`);
+    return answer;
+  };
+  const isText = (one: unknown) => typeof one === "string";
   return {
-    list: () => inTime(world, lines.list()),
-    read: (key) => inTime(world, lines.read(key)),
-    append: (key, more) => inTime(world, lines.append(key, more)),
-    remove: (key) => inTime(world, lines.remove(key)),
+    list: () =>
+      asked(
+        () => lines.list(),
+        (found) => Array.isArray(found) && found.every(isJsonObject),
+      ),
+    read: (key) =>
+      asked(
+        () => lines.read(key),
+        (found) => found === undefined || (Array.isArray(found) && found.every(isText)),
+      ),
+    append: (key, more) => asked(() => lines.append(key, more)),
+    remove: (key) => asked(() => lines.remove(key)),
   };
 }
+
+const STORE_FAILED = "the store of sessions failed";
 
 interface ReadSession extends JournalContent {
   readonly title?: string;
@@ -272,7 +290,8 @@ class OwnedLines implements OwnedSession {
 
   async #mustBeFree(): Promise<void> {
     const { store, world } = this.#parts;
-    if ((await inTime(world, store.read(this.id))) === undefined) return;
+    const reading = async () => await store.read(this.id);
+    if ((await orFail("store.unavailable", STORE_FAILED, inTime(world, reading()))) === undefined) return;
     throw new TenonError("session.invalid_request", `there is a stored session "${this.id}" already`, {
       hint: "Load it with loadSession, delete it, or leave the id out.",
     });
@@ -300,7 +319,7 @@ class OwnedLines implements OwnedSession {
   assertWritten(): void {
     if (this.#failure === undefined) return;
     this.#write().catch(() => undefined); // never rejects: the next one who asks hears how it ended
-    throw new TenonError("session.not_recorded", `the store of sessions failed: ${this.#failure}`);
+    throw new TenonError("session.not_recorded", `${STORE_FAILED}: ${this.#failure}`);
   }
 
   onFailing(listener: (reason: string) => void): void {

@@ -1,7 +1,7 @@
 // The pipeline every tool passes before the catalog: allow and deny, configuration, prefix, then code.
 import { messageOf } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import { isJsonObject, type JsonObject, type JsonSchema, type JsonValue } from "../../base/json/json.js";
+import { isJsonObject, isTooDeep, type JsonObject, type JsonSchema, type JsonValue } from "../../base/json/json.js";
 import { compileGlob, type GlobMatcher } from "../../base/text/glob.js";
 import type { IncludeMode, ToolDefinition, ToolOrigin, ToolSource } from "../tool.js";
 
@@ -53,21 +53,38 @@ function transformed(
     name === undefined ? "a transformer in the program's own code" : `the transformer ${JSON.stringify(name)}`;
   try {
     const made = transformer.transform(tool, place);
+    if (made === tool) return tool;
     if (made === null) return { kind: "filtered", reason: `${named} leaves it out` };
-    const problem = definitionProblem(made);
+    const problem = isJsonObject(made) ? definitionProblem(made) : "it returned neither a tool nor null";
     return problem === undefined ? made : { kind: "broken", reason: `${named} made it unusable: ${problem}` };
   } catch (error) {
     return { kind: "broken", reason: `${named} failed on it: ${messageOf(error)}` };
   }
 }
 
-/** What no type holds plain JavaScript to. */
-function definitionProblem(made: unknown): string | undefined {
-  if (!isJsonObject(made)) return "it returned neither a tool nor null";
-  const { name, description, inputSchema } = made;
+/** What is wrong with a definition that a program made: no type holds plain JavaScript to anything. */
+export function definitionProblem(made: JsonObject): string | undefined {
+  const { name, title, description, inputSchema, outputSchema, annotations, providerOptions } = made;
   if (typeof name !== "string" || name.trim() === "") return "its name must be a text that is not empty";
   if (typeof description !== "string") return "its description must be a text";
-  return isJsonObject(inputSchema) ? undefined : "its inputSchema must be a JSON Schema object";
+  if (title !== undefined && typeof title !== "string") return "its title must be a text";
+  if (!isJsonObject(inputSchema)) return "its inputSchema must be a JSON Schema object";
+  if (outputSchema !== undefined && !isJsonObject(outputSchema)) return "its outputSchema must be a JSON Schema object";
+  if (annotations !== undefined && !isJsonObject(annotations)) return "its annotations must be an object";
+  const options =
+    providerOptions === undefined ? [] : isJsonObject(providerOptions) ? Object.values(providerOptions) : [0];
+  if (!options.every(isJsonObject)) return "its providerOptions must have an object for each provider";
+  const data = { inputSchema, outputSchema, annotations, providerOptions };
+  return isWritable(data) ? undefined : "its schemas and options must be plain data that is not nested too deep";
+}
+
+function isWritable(value: unknown): boolean {
+  if (isTooDeep(value)) return false;
+  try {
+    return JSON.stringify(value) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 /** Tools of servers, whoever named them. */
