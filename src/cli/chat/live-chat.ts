@@ -65,12 +65,12 @@ export function endLive({ options, liveView, notifier }: Parts, farewell: string
 }
 
 /** What was queued goes back into the line: the person stopped to say something else. */
-export function stopTyping({ options: { live } }: Parts): void {
+export function stopTyping({ options: { live }, interrupts }: Parts): void {
   if (!live) return;
   const queued = live.queued.splice(0);
   if (queued.length > 0)
     live.line.editor.set([...queued, live.line.editor.text].filter((text) => text !== "").join("\n"));
-  live.hint("Stopping. Ctrl-C again quits.");
+  live.hint(interrupts.isArmed ? "Stopping. Ctrl-C again quits." : "Stopping.");
 }
 
 function press(name: string, parts: Parts): void {

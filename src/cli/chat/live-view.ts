@@ -29,6 +29,8 @@ export interface LiveViewOptions {
 const NOTEWORTHY_MS = 1_000;
 const REPORT_LINES = 12;
 const PLAN_LINES = 8;
+/** Of a prompt: a long text that was pasted must not push everything else out of the terminal's memory. */
+const PROMPT_LINES = 40;
 const MARKS = { pending: "☐", in_progress: "▸", completed: "☑" } as const;
 
 type Block = "prompt" | "answer" | "calls" | "notice" | "plan";
@@ -113,14 +115,18 @@ export class LiveView implements ChatView {
   /** What the person sent, above the answer to it. */
   prompted(text: string, name = ""): void {
     const { terminal } = this.#options;
-    const { cyan, bold } = terminal.palette;
+    const { cyan, bold, dim } = terminal.palette;
     this.#block("prompt");
-    const lines = visible(text).trimEnd().split("\n");
-    this.#commit(
-      lines.flatMap((line, index) =>
+    const lines = visible(text)
+      .trimEnd()
+      .split("\n")
+      .flatMap((line, index) =>
         wrapStyled(`${index === 0 ? cyan(`${name}›`) : " "} ${bold(line)}`, terminal.columns, 2),
-      ),
-    );
+      );
+    const hidden = lines.length - PROMPT_LINES;
+    const folded = dim(`  … ${hidden} more lines (Ctrl-O)`);
+    terminal.commit(hidden > 1 ? [...lines.slice(0, PROMPT_LINES), folded] : lines);
+    this.transcript.add(lines);
   }
 
   turnStarted(): void {
@@ -249,7 +255,7 @@ export class LiveView implements ChatView {
       };
       this.#thought = { text: "", beganMs: clock.now(), stop };
     }
-    this.#thought.text += describeBlock(content);
+    this.#thought.text += content.type === "text" ? content.text : describeBlock(content);
     terminal.draw();
   }
 
@@ -260,7 +266,7 @@ export class LiveView implements ChatView {
     this.#thought = undefined;
     thought.stop();
     const { terminal, clock } = this.#options;
-    const lines = thought.text
+    const lines = visible(thought.text)
       .trim()
       .split("\n")
       .map((line) => `  ${line}`);

@@ -21,6 +21,16 @@ describe("one prompt", () => {
     expect(chat.listening).toBe(0);
   });
 
+  it("keeps what joins pictures and letters, wherever the model cuts its answer into pieces", async () => {
+    const chat = new TestChat();
+    const turn: FakeAgent["turn"] = async (told) => {
+      for (const piece of ["👩", "\u200d👩\u200d", "👧", " می", "\u200cخواهم"]) await told.say(piece);
+      return "end_turn";
+    };
+    expect(await chat.run({ turn }, { prompt: "hello" })).toBe(0);
+    expect(chat.output.text).toBe("👩\u200d👩\u200d👧 می\u200cخواهم\n");
+  });
+
   it("shows every update that came before the end of the turn", async () => {
     const chat = new TestChat();
     const turn: FakeAgent["turn"] = async (told) => {

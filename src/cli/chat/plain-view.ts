@@ -12,7 +12,7 @@ import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject } from "../../base/json/json.js";
 import type { Screen } from "../terminal/screen.js";
 import { type Clock, formatElapsed } from "../terminal/stream.js";
-import { clipToWidth, displayWidth, visible, visibleLine } from "../terminal/text.js";
+import { clipToWidth, displayWidth, openEndAt, visible, visibleLine } from "../terminal/text.js";
 import { contentLines, describeBlock, preview, shortArguments } from "./describe.js";
 import type { LineReader } from "./line-reader.js";
 import type { Pictures } from "./pictures.js";
@@ -39,7 +39,7 @@ export class PlainView implements ChatView {
   readonly #options: PlainViewOptions;
   readonly #calls: ToolCalls;
   #voice: Voice | undefined;
-  /** The end of an answer that has no line of its own yet: while somebody types, only whole lines are shown. */
+  /** The end of an answer as it came: while somebody types, only whole lines are shown; what joins letters needs both of them. */
   #held = "";
   #isReplay = false;
 
@@ -169,9 +169,10 @@ export class PlainView implements ChatView {
   #stream(voice: Voice, content: ContentBlock): void {
     const { screen, reader } = this.#options;
     this.#speak(voice);
-    const text = this.#held + (content.type === "text" ? describeBlock(content) : `${describeBlock(content)}\n`);
-    const lines = reader.isOpen ? wholeLines(text, screen.columns) : text;
-    this.#held = text.slice(lines.length);
+    const text = this.#held + (content.type === "text" ? content.text : `${describeBlock(content)}\n`);
+    const whole = reader.isOpen ? wholeLines(text, screen.columns) : text.slice(0, openEndAt(text));
+    this.#held = text.slice(whole.length);
+    const lines = visible(whole);
     screen.text(lines === "" || lines.endsWith("\n") || !reader.isOpen ? lines : `${lines.trimEnd()}\n`);
   }
 
@@ -181,7 +182,7 @@ export class PlainView implements ChatView {
     const isAnswer = update.sessionUpdate === "agent_message_chunk" && this.#voice === "answer";
     const isThought = update.sessionUpdate === "agent_thought_chunk" && this.#voice === "thought";
     if (!reader.isOpen || !(isAnswer || isThought) || update.content.type !== "text") return false;
-    const text = this.#held + describeBlock(update.content);
+    const text = this.#held + update.content.text;
     if (wholeLines(text, screen.columns) !== "") return false;
     this.#held = text;
     return true;
@@ -209,7 +210,7 @@ export class PlainView implements ChatView {
   #speak(voice: Voice | undefined): void {
     if (voice !== this.#voice) {
       const { screen, isTalkative } = this.#options;
-      if (this.#held !== "") screen.text(this.#held);
+      screen.text(visible(this.#held));
       this.#held = "";
       screen.endLine();
       if (voice !== undefined && isTalkative) screen.line(voice === "answer" ? "Answer:" : "Thought:");

@@ -13,11 +13,11 @@ import type { LiveTerminal } from "../../terminal/live/live-terminal.js";
 import { mayColor } from "../../terminal/stream.js";
 import { visible } from "../../terminal/text.js";
 import { acpTap, openTraceFile, tappedAgent } from "../../trace.js";
-import type { ChatValues } from "./chat.js";
+import type { ChatValues, PlainContext } from "./chat.js";
 
 export interface Start {
   readonly values: ChatValues;
-  readonly context: CommandContext;
+  readonly context: PlainContext;
   readonly isTty: boolean;
   readonly live?: LiveTerminal;
   /** Answered once. */
@@ -75,7 +75,7 @@ export function chatOptions(
     input: process.stdin,
     output: process.stdout,
     errorOutput: process.stderr,
-    color: mayColor(process.stdout, process.env),
+    color: !context.isPlain && mayColor(process.stdout, process.env),
     env: process.env,
     exportSession: (id, file) => exportTo(id, file, context),
     ...defined({
