@@ -50,6 +50,22 @@ describe("the dialogue", () => {
     expect(chat.output.text.match(/You said \w+/g)).toEqual(["You said one", "You said two", "You said three"]);
   });
 
+  it("says nothing of servers that end because the chat is left", async () => {
+    const chat = new TestChat();
+    let tell: () => Promise<void> = async () => {};
+    const onNew: FakeAgent["onNew"] = async (client) => {
+      tell = async () => {
+        const update = { sessionUpdate: "notice", severity: "info", title: 'MCP server "a" is no longer used' };
+        await client.notify("session/update", { sessionId: "session-1", update });
+      };
+    };
+    const done = chat.run({ turn: echo, onNew, onClose: () => tell() }, { interactive: true });
+    await chat.output.until("› ");
+    chat.type("/quit");
+    expect(await done).toBe(0);
+    expect(chat.output.text).not.toContain("no longer used");
+  });
+
   it("shows notices and thoughts to a person, also while they may be typing", async () => {
     const chat = new TestChat();
     const done = chat.run(

@@ -50,7 +50,6 @@ export class LiveView implements ChatView {
   #isInTurn = false;
   #isReplay = false;
   #lastNotice: string | undefined;
-  /** Notices are kept to itself from now on: the chat is being left. */
   isLeaving = false;
   /** Called when a notice tells of a server, which says nothing of the others. */
   onServer: () => void = () => {};
@@ -236,7 +235,7 @@ export class LiveView implements ChatView {
     if (content === undefined) {
       const beganMs = clock.now();
       const elapsed = () => (clock.now() - beganMs < NOTEWORTHY_MS ? "" : ` ${formatElapsed(clock.now() - beganMs)}`);
-      this.#wait(() => `thinking${elapsed()} · Esc stops`);
+      this.#wait(() => `thinking${elapsed()}${terminal.canStop() ? " · Esc stops" : ""}`);
       return;
     }
     this.#endWait();

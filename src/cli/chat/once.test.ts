@@ -31,6 +31,23 @@ describe("one prompt", () => {
     expect(chat.output.text).toBe("👩\u200d👩\u200d👧 می\u200cخواهم\n");
   });
 
+  it("refuses a command that there is not, though the agent tells its commands only once the session is open", async () => {
+    const chat = new TestChat();
+    const heard: { method: string; params: unknown }[] = [];
+    let tell: () => Promise<void> = async () => {};
+    const onNew: FakeAgent["onNew"] = async (client) => {
+      const commands = { sessionUpdate: "available_commands_update", availableCommands: [] };
+      tell = async () => await client.notify("session/update", { sessionId: "session-1", update: commands });
+    };
+    const status = async () => {
+      await tell();
+      return { servers: [] };
+    };
+    expect(await chat.run({ heard, onNew, status }, { prompt: "/nonsense now" })).toBe(2);
+    expect(chat.errorOutput.text).toContain("There is no command /nonsense.");
+    expect(heard.map(({ method }) => method)).not.toContain("session/prompt");
+  });
+
   it("shows every update that came before the end of the turn", async () => {
     const chat = new TestChat();
     const turn: FakeAgent["turn"] = async (told) => {

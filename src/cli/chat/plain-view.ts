@@ -42,6 +42,7 @@ export class PlainView implements ChatView {
   /** The end of an answer as it came: while somebody types, only whole lines are shown; what joins letters needs both of them. */
   #held = "";
   #isReplay = false;
+  isLeaving = false;
 
   constructor(options: PlainViewOptions) {
     this.#options = options;
@@ -227,6 +228,7 @@ export class PlainView implements ChatView {
   }
 
   #notice({ severity, title, description }: Notice): void {
+    if (this.isLeaving) return;
     if (severity === "error" || severity === "warning") this.#report(`! ${title}`, description);
     else if (this.#options.isTalkative) this.#report(`· ${title}`, description);
   }

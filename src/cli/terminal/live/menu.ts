@@ -31,7 +31,8 @@ export class Menu {
     this.#palette = palette;
   }
 
-  render(columns: number): string[] {
+  /** `canStop`: Esc stops what asks. */
+  render(columns: number, canStop: boolean): string[] {
     const { cyan, dim } = this.#palette;
     const { title, choices } = this.#question;
     const lines = choices.flatMap(({ label }, index) => {
@@ -42,7 +43,8 @@ export class Menu {
         return isSelected ? cyan(line) : line;
       });
     });
-    const hint = this.isArmed ? "↑ ↓ and Enter, or a number; Esc stops the turn" : "…";
+    const keys = `↑ ↓ and Enter, or a number${canStop ? "; Esc stops the turn" : ""}`;
+    const hint = this.isArmed ? keys : "…";
     return [title, ...lines, dim(`  ${hint}`)];
   }
 
