@@ -31,7 +31,10 @@ scenario(
     await terminal.press("2"); // edits for the rest of this session
     await terminal.until("Done.");
     await terminal.send("once more");
-    await terminal.until("Done again.");
+    const changed = await terminal.until("Done again.");
+    // The change is shown once: not as the tool's own text too.
+    expect(changed).toContain("+ II");
+    expect(changed).not.toContain("@@ ");
     await terminal.send("/permissions");
     await terminal.until("file edits");
     await terminal.send("/diff");

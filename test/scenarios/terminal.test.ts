@@ -428,7 +428,9 @@ scenario(
     // One burst of keys that begins before the question and goes on after it.
     for (let round = 0; round < 12; round += 1) await terminal.type("1y");
     await terminal.press("Enter");
-    expectScreen("typed-ahead", await terminal.asked(), home);
+    // Whether the last key, Enter, came before the question or after it is not decided.
+    const asked = (await terminal.asked()).replace(/^queued › (?:1y)+\n/mu, "");
+    expectScreen("typed-ahead", asked, home);
     expect(existsSync(join(cwd, "a.txt"))).toBe(false);
     await terminal.press("3");
     await terminal.until((screen) => screen.includes("Done.") || screen.includes("1y1y"));

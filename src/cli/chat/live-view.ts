@@ -6,11 +6,11 @@ import { wrapStyled } from "../terminal/live/wrap-styled.js";
 import { MarkdownStream } from "../terminal/markdown-stream.js";
 import { type Clock, formatElapsed } from "../terminal/stream.js";
 import { clipToWidth, visible, visibleLine } from "../terminal/text.js";
-import { contentLines, describeBlock, preview } from "./describe.js";
+import { contentLines, describeBlock, preview, retryWords } from "./describe.js";
 import { LiveCalls } from "./live-calls.js";
 import type { Pictures } from "./pictures.js";
 import type { ChatRecord } from "./record.js";
-import type { ServerReport } from "./session.js";
+import { serversIn } from "./session.js";
 import { endedQuestion, readWho, type SharedTurns, tenonMeta } from "./shared.js";
 import { Transcript } from "./transcript.js";
 import { type ChatFailure, type ChatView, STOP_TEXTS, type TurnOutcome } from "./view.js";
@@ -363,7 +363,11 @@ export class LiveView implements ChatView {
     if (this.#isReplay || this.isLeaving) return;
     if (isJsonObject(retry) && this.#isInTurn) return this.#retry(title, retry);
     // What repeats itself says nothing new.
-    if (this.#lastNotice === title && severity !== "error") return terminal.draw();
+    const isRepeated = record.isRepeated(
+      title,
+      told.map(({ name }) => name),
+    );
+    if (isRepeated || (this.#lastNotice === title && severity !== "error")) return terminal.draw();
     this.#lastNotice = title;
     if (severity === "error") this.#report(`! ${title}`, description, terminal.palette.red);
     else if (severity === "warning") this.#report(`! ${title}`, description, terminal.palette.yellow);
@@ -371,11 +375,9 @@ export class LiveView implements ChatView {
   }
 
   /** One line that counts down, in place of the notices of one outage. */
-  #retry(title: string, { reason, untilMs, attempt, attempts }: JsonObject): void {
+  #retry(title: string, retry: JsonObject): void {
     this.#endThought();
-    const words = typeof reason === "string" ? reason : title;
-    const left = () => Math.max(0, Math.ceil((Number(untilMs) - Date.now()) / 1_000));
-    this.#wait(() => `trying again in ${left()} s (${Number(attempt)} of ${Number(attempts)}): ${visibleLine(words)}`);
+    this.#wait(() => visibleLine(retryWords(title, retry)));
     this.transcript.add([`! ${visibleLine(title)}`]);
   }
 
@@ -402,18 +404,4 @@ export class LiveView implements ChatView {
     this.#options.terminal.commit(lines);
     this.transcript.add(lines);
   }
-}
-
-const STATES: ReadonlySet<unknown> = new Set(["idle", "connecting", "ready", "reconnecting", "failed", "closed"]);
-
-function isState(state: unknown): state is ServerReport["state"] {
-  return STATES.has(state);
-}
-
-function serversIn(mcp: unknown): { readonly name: string; readonly state: ServerReport["state"] }[] {
-  const servers = isJsonObject(mcp) && Array.isArray(mcp["servers"]) ? mcp["servers"] : [];
-  return servers.flatMap((server) => {
-    const { name, state } = isJsonObject(server) ? server : {};
-    return typeof name === "string" && isState(state) ? [{ name, state }] : [];
-  });
 }

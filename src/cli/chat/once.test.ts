@@ -31,6 +31,39 @@ describe("one prompt", () => {
     expect(chat.output.text).toBe("👩\u200d👩\u200d👧 می\u200cخواهم\n");
   });
 
+  it("says once that a server is not connected, however often that is tried, and again after it was", async () => {
+    const chat = new TestChat();
+    const turn: FakeAgent["turn"] = async (told) => {
+      const tell = async (name: string, state: string) => {
+        const _meta = { tenon: { mcp: { servers: [{ name, state }] } } };
+        const title = `"${name}" is ${state}`;
+        await told.update({ sessionUpdate: "notice", severity: "warning", title, description: null, _meta });
+      };
+      for (const state of ["reconnecting", "reconnecting", "ready", "reconnecting"])
+        for (const name of ["a", "b"]) await tell(name, state);
+      return "end_turn";
+    };
+    expect(await chat.run({ turn }, { prompt: "hello" })).toBe(0);
+    const told = ["reconnecting", "ready", "reconnecting"].flatMap((state) => [
+      `! "a" is ${state}`,
+      `! "b" is ${state}`,
+    ]);
+    expect(chat.errorOutput.lines).toEqual(told);
+  });
+
+  it("says of an outage when it is tried again", async () => {
+    const chat = new TestChat();
+    const turn: FakeAgent["turn"] = async (told) => {
+      const retry = { reason: "p/m limits requests", untilMs: Date.now() + 86_400_000, attempt: 1, attempts: 5 };
+      const title = "p/m limits requests (attempt 1 of 5; it is tried again)";
+      const _meta = { tenon: { retry } };
+      await told.update({ sessionUpdate: "notice", severity: "warning", title, description: null, _meta });
+      return "end_turn";
+    };
+    await chat.run({ turn }, { prompt: "hello" });
+    expect(chat.errorOutput.text).toMatch(/^! trying again in 8\d{4} s \(1 of 5\): p\/m limits requests\n$/u);
+  });
+
   it("refuses a command that there is not, though the agent tells its commands only once the session is open", async () => {
     const chat = new TestChat();
     const heard: { method: string; params: unknown }[] = [];

@@ -13,10 +13,11 @@ import { isJsonObject, type JsonObject } from "../../base/json/json.js";
 import type { Screen } from "../terminal/screen.js";
 import { type Clock, formatElapsed } from "../terminal/stream.js";
 import { clipToWidth, displayWidth, openEndAt, visible, visibleLine } from "../terminal/text.js";
-import { contentLines, describeBlock, preview, shortArguments } from "./describe.js";
+import { contentLines, describeBlock, preview, retryWords, shortArguments } from "./describe.js";
 import type { LineReader } from "./line-reader.js";
 import type { Pictures } from "./pictures.js";
 import type { ChatRecord } from "./record.js";
+import { serversIn } from "./session.js";
 import { endedQuestion, readWho, type SharedTurns, tenonMeta } from "./shared.js";
 import { type ChatFailure, type ChatView, STOP_TEXTS, type TurnOutcome } from "./view.js";
 
@@ -227,9 +228,13 @@ export class PlainView implements ChatView {
     for (const { content, status } of entries) screen.line(`  ${PLAN_WORDS[status]} ${visibleLine(content)}`);
   }
 
-  #notice({ severity, title, description }: Notice): void {
-    if (this.isLeaving) return;
-    if (severity === "error" || severity === "warning") this.#report(`! ${title}`, description);
+  #notice(update: Notice): void {
+    const { severity, title, description } = update;
+    const told = serversIn(tenonMeta(update)["mcp"]).map(({ name }) => name);
+    if (this.#options.record.isRepeated(title, told) || this.isLeaving) return;
+    const { retry } = tenonMeta(update);
+    if (isJsonObject(retry)) this.#report(`! ${retryWords(title, retry)}`, undefined);
+    else if (severity === "error" || severity === "warning") this.#report(`! ${title}`, description);
     else if (this.#options.isTalkative) this.#report(`· ${title}`, description);
   }
 
