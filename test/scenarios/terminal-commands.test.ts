@@ -60,6 +60,8 @@ scenario(
     const cwd = projectIn(home);
     provider.reply(answerText("The first **answer**."), answerText("The second answer."));
     await using terminal = await openChat(home, provider, { cwd, rows: 50, columns: 100, log: "chat.log" });
+    await terminal.send("/export");
+    await terminal.until("nothing was said in this session yet");
     await terminal.send("first prompt");
     await terminal.until((screen) => screen.includes("The first answer.") && screen.includes("tokens"));
     await terminal.send("/copy");
@@ -82,6 +84,8 @@ scenario(
     await terminal.send("/export talk.html");
     await terminal.until(/written to .*talk\.html/u);
     expect(readFileSync(join(cwd, "talk.html"), "utf8")).toContain("<strong>answer</strong>");
+    await terminal.send("/export talk.html");
+    expect(await terminal.until("is there already")).toContain("Name another file: /export FILE.");
   },
   LOGGED,
 );
