@@ -407,7 +407,10 @@ export class LiveTerminal {
 
   #inputFrame(columns: number, rows: number): Frame {
     const question = this.#question;
-    if (question?.kind === "menu") return { lines: question.menu.render(columns, this.canStop()) };
+    if (question?.kind === "menu") {
+      const around = 3; // the gap above, the status, and the line that a terminal keeps
+      return { lines: question.menu.render(columns, { rows: rows - around, canStop: this.canStop() }) };
+    }
     if (question?.kind === "text") {
       // As a menu does: keys do not count yet.
       if (!question.isArmed && question.editor.isEmpty) return { lines: [this.palette.dim("  …")] };

@@ -31,11 +31,11 @@ export class Menu {
     this.#palette = palette;
   }
 
-  /** `canStop`: Esc stops what asks. */
-  render(columns: number, canStop: boolean): string[] {
+  /** At most `rows` lines, of which the answer that Enter chooses is always one. `canStop`: Esc stops what asks. */
+  render(columns: number, { rows, canStop }: { readonly rows: number; readonly canStop: boolean }): string[] {
     const { cyan, dim } = this.#palette;
     const { title, choices } = this.#question;
-    const lines = choices.flatMap(({ label }, index) => {
+    const answers = choices.map(({ label }, index) => {
       const isSelected = this.isArmed && index === this.#selected;
       const mark = `${isSelected ? "❯" : " "} ${index + 1}. `;
       return wrapText(label, columns - mark.length - 2).map((part, at) => {
@@ -43,9 +43,14 @@ export class Menu {
         return isSelected ? cyan(line) : line;
       });
     });
+    const lines = answers.flat();
+    const room = Math.max(answers[this.#selected]?.length ?? 1, rows - 2); // title and hint
+    const before = answers.slice(0, this.#selected).flat().length;
+    const first = Math.max(0, Math.min(before, lines.length - room));
+    const place = lines.length > room ? `${this.#selected + 1} of ${choices.length} · ` : "";
     const keys = `↑ ↓ and Enter, or a number${canStop ? "; Esc stops the turn" : ""}`;
-    const hint = this.isArmed ? keys : "…";
-    return [title, ...lines, dim(`  ${hint}`)];
+    const hint = this.isArmed ? place + keys : "…";
+    return [title, ...lines.slice(first, first + room), dim(`  ${hint}`)];
   }
 
   /** The index of the answer that a key chose. */
