@@ -196,6 +196,14 @@ describe("Menu", () => {
     }
   });
 
+  it("leaves nothing of an answer out, a word longer than the window neither", () => {
+    const label = `Always allow exactly "touch ${"a/long/path/".repeat(8)}end" in this project`;
+    const one = new Menu({ title: "", choices: [{ label }] }, createPalette(false));
+    const lines = one.render(30, { rows: 20, canStop: false });
+    for (const line of lines.slice(1, -1)) expect(line.length).toBeLessThanOrEqual(30);
+    expect(lines.join("").replaceAll(/\s+/gu, "")).toContain(label.replaceAll(" ", ""));
+  });
+
   it("says which of how many it is where not all fit", () => {
     expect(menu.render(20, { rows: 6, canStop: false }).at(-1)).toBe("  1 of 4 · ↑ ↓ and Enter, or a number");
     expect(menu.render(80, { rows: 20, canStop: true }).at(-1)).toBe(

@@ -1,7 +1,7 @@
 // A question with answers to choose from: arrows and Enter, or the number of an answer. Keys count only once it has been on the
 // screen for a moment without typing, so that nothing typed before the question can answer it.
+import { styled, wrapSpans } from "../spans.js";
 import type { Palette } from "../stream.js";
-import { wrapText } from "../text.js";
 import type { Key } from "./keys.js";
 
 export interface MenuChoice {
@@ -38,8 +38,9 @@ export class Menu {
     const answers = choices.map(({ label }, index) => {
       const isSelected = this.isArmed && index === this.#selected;
       const mark = `${isSelected ? "❯" : " "} ${index + 1}. `;
-      return wrapText(label, columns - mark.length - 2).map((part, at) => {
-        const line = `${at === 0 ? mark : " ".repeat(mark.length)}${part}`;
+      // Nothing of a label is left out, a long path or address neither: it says what is granted.
+      return wrapSpans([{ text: label }], columns - mark.length - 2).map((part, at) => {
+        const line = `${at === 0 ? mark : " ".repeat(mark.length)}${styled(part)}`;
         return isSelected ? cyan(line) : line;
       });
     });
