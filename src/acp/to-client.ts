@@ -228,7 +228,7 @@ function serverUpdates(status: ServerStatus, client: ClientAbilities): acp.Sessi
     case "idle":
       return notice("info", `${subject} starts when it is first used: ${tools}`);
     case "reconnecting":
-      return notice("warning", `${subject} broke off and is being restarted: ${error}`, hint ?? null);
+      return notice("warning", `${subject} is not connected and is tried again: ${error}`, hint ?? null);
     case "closed":
       return notice("info", `${subject} is no longer used`);
     case "connecting":

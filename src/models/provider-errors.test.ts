@@ -95,6 +95,14 @@ describe("an error without words of a provider", () => {
     expect(toModelError(context, new TypeError("terminated"), "reading").code).toBe("model.broken_stream");
   });
 
+  test("of the provider itself is not blamed on the network", () => {
+    for (const status of [500, 502]) {
+      const { hint } = toModelError(context, refused(status, "Bad gateway"), "asking");
+      expect(hint).toContain("a failure of its own");
+      expect(hint).not.toContain("network");
+    }
+  });
+
   test("that is ours already stays what it is", () => {
     const ours = new TenonError("model.unknown", "no");
     expect(toModelError(context, ours, "asking")).toBe(ours);

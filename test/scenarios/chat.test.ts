@@ -73,6 +73,9 @@ scenario(["S10"], "wrong usage exits 2 and says which word was wrong; an unusabl
   const wrong = await chat(home, ["--no-such-flag"]);
   expect(wrong.code).toBe(2);
   expect(wrong.stderr).toContain("--no-such-flag");
+  const command = await chat(home, ["-p", "/nonsense now"]);
+  expect(command.code).toBe(2);
+  expect(command.stderr).toContain("There is no command /nonsense.");
   const missing = await chat(home, ["-p", "hi", "--mcp-config", "nowhere.json"]);
   expect(missing.code).toBe(3);
   expect(missing.stderr).toContain("nowhere.json");

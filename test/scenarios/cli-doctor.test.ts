@@ -1,5 +1,6 @@
 // `tenon doctor` on a machine with three planted problems, and on one that is well.
 import { expect } from "vitest";
+import { displayWidth } from "../../src/cli/terminal/text.js";
 import { ConfigBench, pathOfServers } from "./config-bench.js";
 import { expectGolden, normalised } from "./golden.js";
 import { scenario } from "./scenario.js";
@@ -38,12 +39,16 @@ scenario(["Q3"], "three planted problems are named, each with its cure, and noth
 
 scenario(["Q3"], "a machine that is well exits 0, also without starting anything", async () => {
   await using bench = await ConfigBench.open();
-  bench.put("home/config.json", { mcpServers: { works: bench.canary() } });
+  bench.put("home/config.json", { mcpServers: { works: bench.canary(), 服务器: bench.canary() } });
   const still = await bench.tenon(["doctor", "--no-connect", "--json"]);
   expect(still.code, still.stdout).toBe(0);
   expect(bench.deeds).toEqual([]);
   const { code, stdout } = await bench.tenon(["doctor"]);
   expect(code, stdout).toBe(0);
   expect(stdout).toMatch(/✓ server works +1 tool, about \d+ tokens/u);
+  const beginnings = [/^✓ server works +(?=1 tool)/mu, /^✓ server 服务器 +(?=1 tool)/mu].map((begins) =>
+    displayWidth(begins.exec(stdout)?.[0] ?? ""),
+  );
+  expect(new Set(beginnings).size, stdout).toBe(1);
   expect(stdout).toMatch(/✓ as an editor +tenon \S+ answers after/u);
 });

@@ -42,9 +42,18 @@ scenario(
     const shown = asked.slice(asked.indexOf("Test editor ›")).replace(/^· MCP server .*\n/mu, "");
     expectScreen("attached", shown, home);
     expect(shown).not.toContain("no outcome");
+    // Esc stops what this person began, and nothing else.
+    await attached.press("Escape");
+    await attached.until("/cancel stops the turn of Test editor.");
     await attached.press("1");
     expect((await answered).stopReason).toBe("end_turn");
     await attached.until("mode ask");
+    await attached.send("!echo from my shell");
+    await attached.until(/^ {2}from my shell$/mu);
+    await attached.send(ECHO);
+    await attached.until((screen) => screen.includes("❯ 1.") && screen.includes("Esc stops the turn"));
+    await attached.press("Escape");
+    await attached.until("(cancelled)");
     await attached.send("/quit");
     await attached.exited();
     expect(await attached.screen()).toContain(`tenon attach ${sessionId} comes back to it.`);

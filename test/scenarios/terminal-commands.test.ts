@@ -31,7 +31,10 @@ scenario(
     await terminal.press("2"); // edits for the rest of this session
     await terminal.until("Done.");
     await terminal.send("once more");
-    await terminal.until("Done again.");
+    const changed = await terminal.until("Done again.");
+    // The change is shown once: not as the tool's own text too.
+    expect(changed).toContain("+ II");
+    expect(changed).not.toContain("@@ ");
     await terminal.send("/permissions");
     await terminal.until("file edits");
     await terminal.send("/diff");
@@ -57,6 +60,8 @@ scenario(
     const cwd = projectIn(home);
     provider.reply(answerText("The first **answer**."), answerText("The second answer."));
     await using terminal = await openChat(home, provider, { cwd, rows: 50, columns: 100, log: "chat.log" });
+    await terminal.send("/export");
+    await terminal.until("nothing was said in this session yet");
     await terminal.send("first prompt");
     await terminal.until((screen) => screen.includes("The first answer.") && screen.includes("tokens"));
     await terminal.send("/copy");
@@ -79,6 +84,8 @@ scenario(
     await terminal.send("/export talk.html");
     await terminal.until(/written to .*talk\.html/u);
     expect(readFileSync(join(cwd, "talk.html"), "utf8")).toContain("<strong>answer</strong>");
+    await terminal.send("/export talk.html");
+    expect(await terminal.until("is there already")).toContain("Name another file: /export FILE.");
   },
   LOGGED,
 );

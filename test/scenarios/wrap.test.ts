@@ -188,7 +188,7 @@ scenario(["V404"], "a server that crashes is told, started again and used again"
   const { sessionId } = await client.newSession({ cwd: bench.project, mcpServers: [shaky] });
   await client.prompt(sessionId, "call shaky_echo once");
   await client.prompt(sessionId, "call shaky_crash");
-  const isTold = (update: object) => JSON.stringify(update).includes("broke off and is being restarted");
+  const isTold = (update: object) => JSON.stringify(update).includes("is not connected and is tried again");
   await client.waitForUpdate(sessionId, isTold);
   expect(client.updates(sessionId).some((update) => "status" in update && update.status === "failed")).toBe(true);
   await client.prompt(sessionId, "call shaky_echo twice");

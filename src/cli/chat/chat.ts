@@ -15,7 +15,7 @@ import { preparePrompt } from "./mentions.js";
 import { openSession, resumeWords } from "./opening.js";
 import { type ChatOptions, composeParts, type Parts } from "./parts.js";
 import { runShell } from "./shell.js";
-import { exitCodeOf, JsonView, type TurnOutcome, toFailure } from "./view.js";
+import { exitCodeOf, type TurnOutcome, toFailure } from "./view.js";
 
 export type { ChatOptions } from "./parts.js";
 
@@ -26,7 +26,11 @@ export async function runChat(options: ChatOptions): Promise<number> {
   const stopHearing = options.onInterrupt(() => interrupts.raise());
   // A reader that closed our output is gone: there is nothing left to print.
   for (const stream of new Set([options.output, options.errorOutput])) stream.on("error", () => interrupts.leave());
-  beginLive(parts, { ports: () => portsOf(parts), run: (command) => runNow(command, parts) });
+  beginLive(parts, {
+    ports: () => portsOf(parts),
+    run: (command) => runNow(command, parts),
+    stop: () => (parts.record.stop ? parts.record.stop() : stopShared(parts)),
+  });
   try {
     const opening = openSession(parts).then(() => true);
     if (!(await unlessAborted(opening, interrupts.quit))) return EXIT.interrupted;
@@ -40,8 +44,8 @@ export async function runChat(options: ChatOptions): Promise<number> {
       stopTimer = clock.after(CLI_LIMITS.shutdownMs, resolve);
     });
     const farewell = resumeWords(parts);
+    view.isLeaving = true;
     endLive(parts, farewell);
-    if (view instanceof JsonView) view.isLeaving = true;
     await session.close(hurry);
     stopTimer();
     stopHearing();
@@ -76,14 +80,14 @@ async function attached(parts: Parts): Promise<number> {
   if (!options.live) reader.interject(() => screen.line(hint)); // something may be asked already
   for (;;) {
     const line = await interrupts.during(
-      () => onSharedInterrupt(parts),
+      () => stopShared(parts),
       () => nextLine(parts),
     );
     if (interrupts.quit.aborted) return EXIT.interrupted;
     if (line === undefined) return EXIT.done;
     if (line.trim() === "") continue;
     interrupts.disarm();
-    if (commandOf(line, true) || refusalOf(line, parts.record, true) !== undefined) {
+    if (commandOf(line, true) || refusalOf(line, parts.record, true) !== undefined || isForShell(line)) {
       if ((await submit(line, parts)).shallQuit) return EXIT.done;
     } else handled(sendShared(line, parts), sharedLog(), "send a prompt");
   }
@@ -102,16 +106,18 @@ async function nextLine(parts: Parts): Promise<string | undefined> {
   });
 }
 
-/** Ctrl-C stops what the person asked for themselves; the work of others only by /cancel. */
-function onSharedInterrupt({ shared, reader, screen, palette, session, view }: Parts): void {
+/** Ctrl-C and Esc stop what the person asked for themselves; the work of others only by /cancel. */
+function stopShared({ shared, interrupts, reader, screen, palette, session, view, options }: Parts): void {
+  const isFirst = interrupts.isArmed;
   const say = (text: string) => reader.interject(() => screen.line(palette.dim(text)));
+  const hint = (text: string) => (options.live ? options.live.hint(text) : say(text));
   if (shared?.hasOwn) {
-    say("Stopping. Ctrl-C again leaves.");
+    hint(isFirst ? "Stopping. Ctrl-C again leaves." : "Stopping.");
     session.cancel().catch((error: unknown) => view.failed(toFailure(error)));
   } else if (shared?.isBusy) {
     const whose = shared.other === undefined ? "the turn" : `the turn of ${visibleLine(shared.other)}`;
-    say(`/cancel stops ${whose}. Ctrl-C again leaves; the work goes on.`);
-  } else say("Ctrl-C again leaves; the session goes on.");
+    say(`/cancel stops ${whose}.${isFirst ? " Ctrl-C again leaves; the work goes on." : ""}`);
+  } else if (isFirst) hint("Ctrl-C again leaves; the session goes on.");
 }
 
 /** Nobody waits for it: others may be asked, and more be typed, meanwhile. Never rejects. */
@@ -181,17 +187,21 @@ interface Submitted {
 
 /** One text of the person: a command of the chat, a command for the shell, or a prompt that runs as a turn of the agent. */
 async function submit(line: string, parts: Parts): Promise<Submitted> {
-  const { screen, palette, record, shared, view, options, liveView } = parts;
+  const { screen, palette, record, session, shared, view, options, liveView } = parts;
+  const command = commandOf(line, shared !== undefined);
+  // The agent tells its commands behind the answer that opens a session: one answer later they have come.
+  if (!command && record.commands === undefined && /^\/[^\s/]+(?:\s|$)/u.test(line))
+    await session.status().catch(() => undefined);
   const refusal = refusalOf(line, record, shared !== undefined);
   if (refusal !== undefined) {
     liveView?.prompted(line);
     screen.line(palette.yellow(`  ${refusal}`));
     return { exitCode: EXIT.usage, shallQuit: false };
   }
-  const command = commandOf(line, shared !== undefined);
   if (!command) {
-    const isShell = options.interactive && /^!\s*\S/u.test(line);
-    return isShell ? await shell(line.replace(/^!\s*/u, ""), parts) : await runTurn(line, parts);
+    return options.interactive && isForShell(line)
+      ? await shell(line.replace(/^!\s*/u, ""), parts)
+      : await runTurn(line, parts);
   }
   if (command.command.name === "quit") return { exitCode: EXIT.done, shallQuit: true };
   try {
@@ -231,6 +241,10 @@ function portsOf(parts: Parts): CommandPorts {
 /** OSC 52, as base64: nothing of the text is obeyed. */
 function clipboard(text: string): string {
   return `\u001b]52;c;${Buffer.from(text).toString("base64")}\u0007`;
+}
+
+function isForShell(line: string): boolean {
+  return /^!\s*\S/u.test(line);
 }
 
 /** By the person's own hand; what it printed goes with the next prompt. */

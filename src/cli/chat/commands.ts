@@ -5,7 +5,7 @@ import { nearest } from "../../base/text/nearest.js";
 import { renderDiff } from "../terminal/diff.js";
 import type { Candidate } from "../terminal/live/completion.js";
 import { formatElapsed, type Palette } from "../terminal/stream.js";
-import { renderTable, visible, visibleLine } from "../terminal/text.js";
+import { displayWidth, padToWidth, renderTable, visible, visibleLine, wrapText } from "../terminal/text.js";
 import { preview } from "./describe.js";
 import type { ChatRecord, FileChange } from "./record.js";
 import type { ChatSession, ListedSession, ServerReport } from "./session.js";
@@ -134,16 +134,35 @@ export function ownCommands(isShared: boolean): readonly Candidate[] {
 
 function showHelp({ screen, palette, shared, record }: CommandPorts): void {
   const own = COMMANDS.filter(({ only }) => only !== (shared ? "own" : "shared"));
-  const rows = own.map(({ name, input, summary }) => [`/${name}${input === undefined ? "" : ` ${input}`}`, summary]);
+  const rows = own.map(
+    ({ name, input, summary }) => [`/${name}${input === undefined ? "" : ` ${input}`}`, summary] as const,
+  );
   const names = new Set(own.map(({ name }) => `/${name}`));
   const others = (record.commands ?? []).filter(({ text }) => !names.has(text));
-  const all = [...rows, ...others.map(({ text, note }) => [visibleLine(text), visibleLine(note)])];
-  for (const row of renderTable(all, { columns: screen.columns, indent: 2 })) screen.line(row);
+  const all = [...rows, ...others.map(({ text, note }) => [visibleLine(text), visibleLine(note)] as const)];
+  for (const row of helpLines(all, screen.columns)) screen.line(row);
   screen.line(
     palette.dim("  @file puts a file into the prompt, !command runs a command of yours, Ctrl-O unfolds everything."),
   );
   const stops = shared ? "the answer to a prompt of yours" : "its answer";
   screen.line(palette.dim(`  Anything else is sent to the agent. Esc or Ctrl-C stops ${stops}.`));
+}
+
+/** Less than this of a summary beside the name is hard to read. */
+const LEAST_SUMMARY = 24;
+
+/** Nothing is cut: summaries go on below their beginning; where there is no room beside the names, below these. */
+function helpLines(rows: readonly (readonly [name: string, summary: string])[], columns: number): string[] {
+  const widest = Math.max(...rows.map(([name]) => displayWidth(name)));
+  const width = Math.min(widest, Math.floor(columns / 2));
+  const isBeside = columns - width - 4 >= LEAST_SUMMARY;
+  const margin = " ".repeat(isBeside ? width + 4 : 4);
+  return rows.flatMap(([name, summary]) => {
+    const lines = wrapText(summary, columns - margin.length);
+    if (!isBeside || displayWidth(name) > width) return [`  ${name}`, ...lines.map((line) => margin + line)];
+    const [first = "", ...more] = lines;
+    return [`  ${padToWidth(name, width)}  ${first}`, ...more.map((line) => margin + line)];
+  });
 }
 
 async function listSessions(_: string, ports: CommandPorts): Promise<void> {

@@ -1,6 +1,6 @@
 // Protocol data in words for a terminal: content as lines, arguments in short and in full. All of it made visible first.
 import type { ContentBlock, ToolCallContent } from "@agentclientprotocol/sdk";
-import { isJsonObject } from "../../base/json/json.js";
+import { isJsonObject, type JsonObject } from "../../base/json/json.js";
 import { base64Bytes } from "../../base/text/content.js";
 import { clipToWidth, graphemesOf, visible, visibleLine } from "../terminal/text.js";
 
@@ -100,4 +100,11 @@ function valueLines(value: unknown): string[] {
   if (typeof value === "string") return visible(value).split("\n");
   const compact = JSON.stringify(value) ?? "";
   return visible(compact.length <= COMPACT_LENGTH ? compact : JSON.stringify(value, null, 2)).split("\n");
+}
+
+/** An outage, with the seconds that are left until the next attempt. */
+export function retryWords(title: string, { reason, untilMs, attempt, attempts }: JsonObject): string {
+  const left = Math.max(0, Math.ceil((Number(untilMs) - Date.now()) / 1_000));
+  const words = typeof reason === "string" ? reason : title;
+  return `trying again in ${left} s (${Number(attempt)} of ${Number(attempts)}): ${words}`;
 }

@@ -1,6 +1,7 @@
 // A person at the terminal: prompts, commands, Ctrl-C, and the end of the chat.
 import { describe, expect, it } from "vitest";
 import { aborted, type FakeAgent, TestChat } from "../../../test/chat.js";
+import { displayWidth } from "../terminal/text.js";
 
 const echo: FakeAgent["turn"] = async (told) => {
   await told.say(`You said ${told.text}.`);
@@ -47,6 +48,22 @@ describe("the dialogue", () => {
     chat.type("/quit");
     await done;
     expect(chat.output.text.match(/You said \w+/g)).toEqual(["You said one", "You said two", "You said three"]);
+  });
+
+  it("says nothing of servers that end because the chat is left", async () => {
+    const chat = new TestChat();
+    let tell: () => Promise<void> = async () => {};
+    const onNew: FakeAgent["onNew"] = async (client) => {
+      tell = async () => {
+        const update = { sessionUpdate: "notice", severity: "info", title: 'MCP server "a" is no longer used' };
+        await client.notify("session/update", { sessionId: "session-1", update });
+      };
+    };
+    const done = chat.run({ turn: echo, onNew, onClose: () => tell() }, { interactive: true });
+    await chat.output.until("› ");
+    chat.type("/quit");
+    expect(await done).toBe(0);
+    expect(chat.output.text).not.toContain("no longer used");
   });
 
   it("shows notices and thoughts to a person, also while they may be typing", async () => {
@@ -140,6 +157,32 @@ describe("commands", () => {
   it("/help lists the commands", async () => {
     const help = (await say("/help", {})).join("\n");
     for (const command of ["/help", "/tools", "/mcp", "/quit", "Ctrl-C"]) expect(help).toContain(command);
+  });
+
+  it("/help cuts nothing, however long a summary is, and narrow the window", async () => {
+    const description = `Does a thing with ${"many more words ".repeat(15)}and an end.`;
+    const commands = {
+      sessionUpdate: "available_commands_update",
+      availableCommands: [{ name: "server:a-prompt-with-a-rather-long-name", description }],
+    };
+    const onNew: FakeAgent["onNew"] = async (client) => {
+      await client.notify("session/update", { sessionId: "session-1", update: commands });
+    };
+    for (const columns of [100, 40, 20]) {
+      const chat = new TestChat({ isTTY: true });
+      chat.output.stream.columns = columns;
+      const done = chat.run({ turn: echo, onNew }, { interactive: true });
+      await chat.output.until("› ");
+      chat.type("/help");
+      await chat.output.until("stops its answer.");
+      chat.type("/quit");
+      await done;
+      const { text } = chat.output;
+      expect(text.replaceAll(/\s+/gu, " ")).toContain(description);
+      const help = text.slice(text.indexOf("/new"), text.indexOf("@file"));
+      for (const line of help.split("\n").filter((one) => !one.includes("/")))
+        expect(displayWidth(line)).toBeLessThanOrEqual(columns);
+    }
   });
 
   it("an unknown one is refused once the agent has told its own, and nothing is sent", async () => {

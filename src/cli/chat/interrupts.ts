@@ -19,14 +19,14 @@ export class Interrupts {
 
   /** Where nothing can be stopped, the first interrupt quits already. */
   raise(): void {
-    if (this.#isArmed || !this.#onFirst) return this.#quit.abort();
+    if (this.isArmed || !this.#onFirst) return this.#quit.abort();
     this.arm();
     this.#onFirst();
   }
 
   /** The first one did something else: one that follows at once quits. True when this was such a one. */
   arm(): boolean {
-    if (this.#isArmed) {
+    if (this.isArmed) {
       this.#quit.abort();
       return true;
     }
@@ -55,7 +55,8 @@ export class Interrupts {
     }
   }
 
-  get #isArmed(): boolean {
+  /** A further interrupt quits. */
+  get isArmed(): boolean {
     return this.#clock.now() - this.#armedMs <= CLI_LIMITS.quitMs;
   }
 }

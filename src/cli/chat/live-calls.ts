@@ -130,7 +130,9 @@ export class LiveCalls {
       open,
       hasFailed && !open.hasRun ? "" : this.#elapsed(open),
     );
-    const parts = open.content.map((content) => this.#part(content, id, hasFailed));
+    // The change itself is shown: its text as well would say it twice.
+    const isShort = !hasFailed && open.content.some(({ type }) => type === "diff");
+    const parts = open.content.map((content) => this.#part(content, id, { hasFailed, isShort }));
     const full = parts.flatMap((part) => part.full);
     this.#commit([head, ...parts.flatMap((part) => part.shown)], full);
     this.#seen.delete(id);
@@ -140,7 +142,7 @@ export class LiveCalls {
   #part(
     content: ToolCallContent,
     id: string,
-    hasFailed: boolean,
+    { hasFailed, isShort }: { readonly hasFailed: boolean; readonly isShort: boolean },
   ): { readonly shown: string[]; readonly full: string[] } {
     const { palette } = this.#options.terminal;
     if (content.type === "diff") {
@@ -152,7 +154,8 @@ export class LiveCalls {
     if (block?.type === "image" || block?.type === "audio") return this.#media(block);
     const style = hasFailed ? palette.red : palette.dim;
     const full = contentLines([content]).map((line) => INDENT + style(line.replaceAll("\t", "  ")));
-    return { full, shown: this.#folded(full, hasFailed ? ERROR_LINES : RESULT_LINES) };
+    const most = hasFailed ? ERROR_LINES : RESULT_LINES;
+    return { full, shown: this.#folded(isShort ? full.slice(0, 1) : full, most) };
   }
 
   #media(block: { readonly type: "image" | "audio"; readonly data: string; readonly mimeType: string }) {

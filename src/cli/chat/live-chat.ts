@@ -10,10 +10,12 @@ import { TranscriptPager } from "./transcript.js";
 interface Actions {
   readonly ports: () => CommandPorts;
   readonly run: (command: ChatCommand) => Promise<void>;
+  /** What this person began, a turn or a command. */
+  readonly stop: () => void;
 }
 
 /** The terminal is on already; from now on its keys are for this chat. */
-export function beginLive(parts: Parts, { run }: Actions): void {
+export function beginLive(parts: Parts, { run, stop }: Actions): void {
   const { options, record, clock, shared, liveView } = parts;
   const { live, cwd } = options;
   if (!live) return;
@@ -37,7 +39,8 @@ export function beginLive(parts: Parts, { run }: Actions): void {
     const other = shared?.isBusy && shared.other !== undefined ? `running for ${shared.other} · ` : "";
     return other + record.status.line(live.columns - other.length, clock.now());
   };
-  live.onKey = (name) => press(name, parts);
+  live.canStop = () => record.stop !== undefined || shared?.hasOwn === true;
+  live.onKey = (name) => press(name, parts, stop);
   live.onSubmit = (text) => {
     parts.notifier?.clear();
     const command = commandOf(text, shared !== undefined);
@@ -52,29 +55,28 @@ export function beginLive(parts: Parts, { run }: Actions): void {
 }
 
 /** Takes the changing lines away and says how to come back. */
-export function endLive({ options, liveView, notifier }: Parts, farewell: string | undefined): void {
+export function endLive({ options, notifier }: Parts, farewell: string | undefined): void {
   const { live } = options;
   if (!live) {
     if (farewell !== undefined) options.output.write(`${farewell}\n`);
     return;
   }
-  if (liveView) liveView.isLeaving = true;
   notifier?.clear();
   if (farewell !== undefined) live.commit(["", live.palette.dim(farewell)]);
   live.stop();
 }
 
 /** What was queued goes back into the line: the person stopped to say something else. */
-export function stopTyping({ options: { live } }: Parts): void {
+export function stopTyping({ options: { live }, interrupts }: Parts): void {
   if (!live) return;
   const queued = live.queued.splice(0);
   if (queued.length > 0)
     live.line.editor.set([...queued, live.line.editor.text].filter((text) => text !== "").join("\n"));
-  live.hint("Stopping. Ctrl-C again quits.");
+  live.hint(interrupts.isArmed ? "Stopping. Ctrl-C again quits." : "Stopping.");
 }
 
-function press(name: string, parts: Parts): void {
-  const { options, interrupts, record, liveView } = parts;
+function press(name: string, parts: Parts, stop: () => void): void {
+  const { options, interrupts, liveView } = parts;
   const { live } = options;
   if (!live) return;
   switch (name) {
@@ -86,8 +88,7 @@ function press(name: string, parts: Parts): void {
       return live.draw();
     }
     case "escape":
-      record.stop?.();
-      return;
+      return stop();
     case "ctrl-o":
       if (liveView) live.open(new TranscriptPager(liveView.transcript.lines, live.palette));
       return;

@@ -6,11 +6,11 @@ import { wrapStyled } from "../terminal/live/wrap-styled.js";
 import { MarkdownStream } from "../terminal/markdown-stream.js";
 import { type Clock, formatElapsed } from "../terminal/stream.js";
 import { clipToWidth, visible, visibleLine } from "../terminal/text.js";
-import { contentLines, describeBlock, preview } from "./describe.js";
+import { contentLines, describeBlock, preview, retryWords } from "./describe.js";
 import { LiveCalls } from "./live-calls.js";
 import type { Pictures } from "./pictures.js";
 import type { ChatRecord } from "./record.js";
-import type { ServerReport } from "./session.js";
+import { serversIn } from "./session.js";
 import { endedQuestion, readWho, type SharedTurns, tenonMeta } from "./shared.js";
 import { Transcript } from "./transcript.js";
 import { type ChatFailure, type ChatView, STOP_TEXTS, type TurnOutcome } from "./view.js";
@@ -29,6 +29,8 @@ export interface LiveViewOptions {
 const NOTEWORTHY_MS = 1_000;
 const REPORT_LINES = 12;
 const PLAN_LINES = 8;
+/** Of a prompt: a long text that was pasted must not push everything else out of the terminal's memory. */
+const PROMPT_LINES = 40;
 const MARKS = { pending: "☐", in_progress: "▸", completed: "☑" } as const;
 
 type Block = "prompt" | "answer" | "calls" | "notice" | "plan";
@@ -48,7 +50,6 @@ export class LiveView implements ChatView {
   #isInTurn = false;
   #isReplay = false;
   #lastNotice: string | undefined;
-  /** Notices are kept to itself from now on: the chat is being left. */
   isLeaving = false;
   /** Called when a notice tells of a server, which says nothing of the others. */
   onServer: () => void = () => {};
@@ -113,14 +114,18 @@ export class LiveView implements ChatView {
   /** What the person sent, above the answer to it. */
   prompted(text: string, name = ""): void {
     const { terminal } = this.#options;
-    const { cyan, bold } = terminal.palette;
+    const { cyan, bold, dim } = terminal.palette;
     this.#block("prompt");
-    const lines = visible(text).trimEnd().split("\n");
-    this.#commit(
-      lines.flatMap((line, index) =>
+    const lines = visible(text)
+      .trimEnd()
+      .split("\n")
+      .flatMap((line, index) =>
         wrapStyled(`${index === 0 ? cyan(`${name}›`) : " "} ${bold(line)}`, terminal.columns, 2),
-      ),
-    );
+      );
+    const hidden = lines.length - PROMPT_LINES;
+    const folded = dim(`  … ${hidden} more lines (Ctrl-O)`);
+    terminal.commit(hidden > 1 ? [...lines.slice(0, PROMPT_LINES), folded] : lines);
+    this.transcript.add(lines);
   }
 
   turnStarted(): void {
@@ -230,7 +235,7 @@ export class LiveView implements ChatView {
     if (content === undefined) {
       const beganMs = clock.now();
       const elapsed = () => (clock.now() - beganMs < NOTEWORTHY_MS ? "" : ` ${formatElapsed(clock.now() - beganMs)}`);
-      this.#wait(() => `thinking${elapsed()} · Esc stops`);
+      this.#wait(() => `thinking${elapsed()}${terminal.canStop() ? " · Esc stops" : ""}`);
       return;
     }
     this.#endWait();
@@ -249,7 +254,7 @@ export class LiveView implements ChatView {
       };
       this.#thought = { text: "", beganMs: clock.now(), stop };
     }
-    this.#thought.text += describeBlock(content);
+    this.#thought.text += content.type === "text" ? content.text : describeBlock(content);
     terminal.draw();
   }
 
@@ -260,7 +265,7 @@ export class LiveView implements ChatView {
     this.#thought = undefined;
     thought.stop();
     const { terminal, clock } = this.#options;
-    const lines = thought.text
+    const lines = visible(thought.text)
       .trim()
       .split("\n")
       .map((line) => `  ${line}`);
@@ -358,7 +363,11 @@ export class LiveView implements ChatView {
     if (this.#isReplay || this.isLeaving) return;
     if (isJsonObject(retry) && this.#isInTurn) return this.#retry(title, retry);
     // What repeats itself says nothing new.
-    if (this.#lastNotice === title && severity !== "error") return terminal.draw();
+    const isRepeated = record.isRepeated(
+      title,
+      told.map(({ name }) => name),
+    );
+    if (isRepeated || (this.#lastNotice === title && severity !== "error")) return terminal.draw();
     this.#lastNotice = title;
     if (severity === "error") this.#report(`! ${title}`, description, terminal.palette.red);
     else if (severity === "warning") this.#report(`! ${title}`, description, terminal.palette.yellow);
@@ -366,11 +375,9 @@ export class LiveView implements ChatView {
   }
 
   /** One line that counts down, in place of the notices of one outage. */
-  #retry(title: string, { reason, untilMs, attempt, attempts }: JsonObject): void {
+  #retry(title: string, retry: JsonObject): void {
     this.#endThought();
-    const words = typeof reason === "string" ? reason : title;
-    const left = () => Math.max(0, Math.ceil((Number(untilMs) - Date.now()) / 1_000));
-    this.#wait(() => `trying again in ${left()} s (${Number(attempt)} of ${Number(attempts)}): ${visibleLine(words)}`);
+    this.#wait(() => visibleLine(retryWords(title, retry)));
     this.transcript.add([`! ${visibleLine(title)}`]);
   }
 
@@ -397,18 +404,4 @@ export class LiveView implements ChatView {
     this.#options.terminal.commit(lines);
     this.transcript.add(lines);
   }
-}
-
-const STATES: ReadonlySet<unknown> = new Set(["idle", "connecting", "ready", "reconnecting", "failed", "closed"]);
-
-function isState(state: unknown): state is ServerReport["state"] {
-  return STATES.has(state);
-}
-
-function serversIn(mcp: unknown): { readonly name: string; readonly state: ServerReport["state"] }[] {
-  const servers = isJsonObject(mcp) && Array.isArray(mcp["servers"]) ? mcp["servers"] : [];
-  return servers.flatMap((server) => {
-    const { name, state } = isJsonObject(server) ? server : {};
-    return typeof name === "string" && isState(state) ? [{ name, state }] : [];
-  });
 }

@@ -21,6 +21,66 @@ describe("one prompt", () => {
     expect(chat.listening).toBe(0);
   });
 
+  it("keeps what joins pictures and letters, wherever the model cuts its answer into pieces", async () => {
+    const chat = new TestChat();
+    const turn: FakeAgent["turn"] = async (told) => {
+      for (const piece of ["👩", "\u200d👩\u200d", "👧", " می", "\u200cخواهم"]) await told.say(piece);
+      return "end_turn";
+    };
+    expect(await chat.run({ turn }, { prompt: "hello" })).toBe(0);
+    expect(chat.output.text).toBe("👩\u200d👩\u200d👧 می\u200cخواهم\n");
+  });
+
+  it("says once that a server is not connected, however often that is tried, and again after it was", async () => {
+    const chat = new TestChat();
+    const turn: FakeAgent["turn"] = async (told) => {
+      const tell = async (name: string, state: string) => {
+        const _meta = { tenon: { mcp: { servers: [{ name, state }] } } };
+        const title = `"${name}" is ${state}`;
+        await told.update({ sessionUpdate: "notice", severity: "warning", title, description: null, _meta });
+      };
+      for (const state of ["reconnecting", "reconnecting", "ready", "reconnecting"])
+        for (const name of ["a", "b"]) await tell(name, state);
+      return "end_turn";
+    };
+    expect(await chat.run({ turn }, { prompt: "hello" })).toBe(0);
+    const told = ["reconnecting", "ready", "reconnecting"].flatMap((state) => [
+      `! "a" is ${state}`,
+      `! "b" is ${state}`,
+    ]);
+    expect(chat.errorOutput.lines).toEqual(told);
+  });
+
+  it("says of an outage when it is tried again", async () => {
+    const chat = new TestChat();
+    const turn: FakeAgent["turn"] = async (told) => {
+      const retry = { reason: "p/m limits requests", untilMs: Date.now() + 86_400_000, attempt: 1, attempts: 5 };
+      const title = "p/m limits requests (attempt 1 of 5; it is tried again)";
+      const _meta = { tenon: { retry } };
+      await told.update({ sessionUpdate: "notice", severity: "warning", title, description: null, _meta });
+      return "end_turn";
+    };
+    await chat.run({ turn }, { prompt: "hello" });
+    expect(chat.errorOutput.text).toMatch(/^! trying again in 8\d{4} s \(1 of 5\): p\/m limits requests\n$/u);
+  });
+
+  it("refuses a command that there is not, though the agent tells its commands only once the session is open", async () => {
+    const chat = new TestChat();
+    const heard: { method: string; params: unknown }[] = [];
+    let tell: () => Promise<void> = async () => {};
+    const onNew: FakeAgent["onNew"] = async (client) => {
+      const commands = { sessionUpdate: "available_commands_update", availableCommands: [] };
+      tell = async () => await client.notify("session/update", { sessionId: "session-1", update: commands });
+    };
+    const status = async () => {
+      await tell();
+      return { servers: [] };
+    };
+    expect(await chat.run({ heard, onNew, status }, { prompt: "/nonsense now" })).toBe(2);
+    expect(chat.errorOutput.text).toContain("There is no command /nonsense.");
+    expect(heard.map(({ method }) => method)).not.toContain("session/prompt");
+  });
+
   it("shows every update that came before the end of the turn", async () => {
     const chat = new TestChat();
     const turn: FakeAgent["turn"] = async (told) => {

@@ -12,11 +12,12 @@ import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject } from "../../base/json/json.js";
 import type { Screen } from "../terminal/screen.js";
 import { type Clock, formatElapsed } from "../terminal/stream.js";
-import { clipToWidth, displayWidth, visible, visibleLine } from "../terminal/text.js";
-import { contentLines, describeBlock, preview, shortArguments } from "./describe.js";
+import { clipToWidth, displayWidth, openEndAt, visible, visibleLine } from "../terminal/text.js";
+import { contentLines, describeBlock, preview, retryWords, shortArguments } from "./describe.js";
 import type { LineReader } from "./line-reader.js";
 import type { Pictures } from "./pictures.js";
 import type { ChatRecord } from "./record.js";
+import { serversIn } from "./session.js";
 import { endedQuestion, readWho, type SharedTurns, tenonMeta } from "./shared.js";
 import { type ChatFailure, type ChatView, STOP_TEXTS, type TurnOutcome } from "./view.js";
 
@@ -39,9 +40,10 @@ export class PlainView implements ChatView {
   readonly #options: PlainViewOptions;
   readonly #calls: ToolCalls;
   #voice: Voice | undefined;
-  /** The end of an answer that has no line of its own yet: while somebody types, only whole lines are shown. */
+  /** The end of an answer as it came: while somebody types, only whole lines are shown; what joins letters needs both of them. */
   #held = "";
   #isReplay = false;
+  isLeaving = false;
 
   constructor(options: PlainViewOptions) {
     this.#options = options;
@@ -169,9 +171,10 @@ export class PlainView implements ChatView {
   #stream(voice: Voice, content: ContentBlock): void {
     const { screen, reader } = this.#options;
     this.#speak(voice);
-    const text = this.#held + (content.type === "text" ? describeBlock(content) : `${describeBlock(content)}\n`);
-    const lines = reader.isOpen ? wholeLines(text, screen.columns) : text;
-    this.#held = text.slice(lines.length);
+    const text = this.#held + (content.type === "text" ? content.text : `${describeBlock(content)}\n`);
+    const whole = reader.isOpen ? wholeLines(text, screen.columns) : text.slice(0, openEndAt(text));
+    this.#held = text.slice(whole.length);
+    const lines = visible(whole);
     screen.text(lines === "" || lines.endsWith("\n") || !reader.isOpen ? lines : `${lines.trimEnd()}\n`);
   }
 
@@ -181,7 +184,7 @@ export class PlainView implements ChatView {
     const isAnswer = update.sessionUpdate === "agent_message_chunk" && this.#voice === "answer";
     const isThought = update.sessionUpdate === "agent_thought_chunk" && this.#voice === "thought";
     if (!reader.isOpen || !(isAnswer || isThought) || update.content.type !== "text") return false;
-    const text = this.#held + describeBlock(update.content);
+    const text = this.#held + update.content.text;
     if (wholeLines(text, screen.columns) !== "") return false;
     this.#held = text;
     return true;
@@ -209,7 +212,7 @@ export class PlainView implements ChatView {
   #speak(voice: Voice | undefined): void {
     if (voice !== this.#voice) {
       const { screen, isTalkative } = this.#options;
-      if (this.#held !== "") screen.text(this.#held);
+      screen.text(visible(this.#held));
       this.#held = "";
       screen.endLine();
       if (voice !== undefined && isTalkative) screen.line(voice === "answer" ? "Answer:" : "Thought:");
@@ -225,8 +228,13 @@ export class PlainView implements ChatView {
     for (const { content, status } of entries) screen.line(`  ${PLAN_WORDS[status]} ${visibleLine(content)}`);
   }
 
-  #notice({ severity, title, description }: Notice): void {
-    if (severity === "error" || severity === "warning") this.#report(`! ${title}`, description);
+  #notice(update: Notice): void {
+    const { severity, title, description } = update;
+    const told = serversIn(tenonMeta(update)["mcp"]).map(({ name }) => name);
+    if (this.#options.record.isRepeated(title, told) || this.isLeaving) return;
+    const { retry } = tenonMeta(update);
+    if (isJsonObject(retry)) this.#report(`! ${retryWords(title, retry)}`, undefined);
+    else if (severity === "error" || severity === "warning") this.#report(`! ${title}`, description);
     else if (this.#options.isTalkative) this.#report(`· ${title}`, description);
   }
 

@@ -29,6 +29,8 @@ export class ChatRecord {
   /** Stops what runs now. */
   stop: (() => void) | undefined;
   readonly #contents = new Map<string, readonly ToolCallContent[]>();
+  /** Titles, by server. */
+  readonly #notices = new Map<string, string>();
 
   constructor(status: ChatStatus) {
     this.status = status;
@@ -44,10 +46,18 @@ export class ChatRecord {
     this.status.tokens = usage.totalTokens;
   }
 
+  /** Whether a notice about servers is the same as the last one about each of them: attempts to connect repeat themselves. */
+  isRepeated(title: string, servers: readonly string[]): boolean {
+    const isKnown = servers.length > 0 && servers.every((name) => this.#notices.get(name) === title);
+    for (const name of servers) this.#notices.set(name, title);
+    return isKnown;
+  }
+
   /** Another session. */
   reset(): void {
     this.changes.length = 0;
     this.#contents.clear();
+    this.#notices.clear();
     [this.commands, this.answer, this.usage] = [undefined, "", undefined];
     this.status.reset();
   }

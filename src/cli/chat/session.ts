@@ -261,3 +261,18 @@ function readStatus(response: unknown): readonly ServerReport[] {
     throw new Error(`the agent's answer to ${STATUS_METHOD} is malformed: ${z.prettifyError(read.error)}`);
   return read.data.servers;
 }
+
+const STATES: ReadonlySet<unknown> = new Set(["idle", "connecting", "ready", "reconnecting", "failed", "closed"]);
+
+function isState(state: unknown): state is ServerReport["state"] {
+  return STATES.has(state);
+}
+
+/** The servers that an update tells of, by Tenon's own field of it. */
+export function serversIn(mcp: unknown): { readonly name: string; readonly state: ServerReport["state"] }[] {
+  const servers = isJsonObject(mcp) && Array.isArray(mcp["servers"]) ? mcp["servers"] : [];
+  return servers.flatMap((server) => {
+    const { name, state } = isJsonObject(server) ? server : {};
+    return typeof name === "string" && isState(state) ? [{ name, state }] : [];
+  });
+}

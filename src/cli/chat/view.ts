@@ -19,6 +19,8 @@ export interface ChatView {
   turnEnded(outcome: TurnOutcome): void;
   /** Something went wrong outside a turn. */
   failed(failure: ChatFailure): void;
+  /** The chat is over: that its servers end is no news. */
+  isLeaving: boolean;
 }
 
 // How a turn ended, and which exit code says so.

@@ -62,6 +62,17 @@ test("each row says what goes on and for how long; what is drawn is erased befor
   expect(said()).toBe("\u001b[2A\u001b[2K\n\u001b[2K\n\u001b[2A");
 });
 
+test("names of wide characters leave the texts one below the other", () => {
+  vi.stubEnv("TERM", "xterm");
+  const { errorOutput, said } = streams(true);
+  const names = new Map([
+    ["服务器", "connecting"],
+    ["files", "connecting"],
+  ]);
+  using _ = liveRows(names, { errorOutput, palette, clock: handClock() });
+  expect(said().replaceAll("\u001b[2K", "")).toMatch(/^⠋ 服务器 {2}connecting.*\n⠋ files {3}connecting/u);
+});
+
 test.each([
   ["a pipe", false, "xterm"],
   ["a dumb terminal", true, "dumb"],

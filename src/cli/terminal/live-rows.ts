@@ -8,7 +8,7 @@ import {
   type Palette,
   systemClock,
 } from "./stream.js";
-import { clipToWidth, visibleLine } from "./text.js";
+import { clipToWidth, displayWidth, padToWidth, visibleLine } from "./text.js";
 
 export interface LiveRows extends Disposable {
   /** What goes on in a row from now on. */
@@ -80,7 +80,7 @@ class Rows {
     this.#palette = palette;
     this.#clock = clock;
     this.#beganMs = clock.now();
-    this.#nameColumns = Math.max(...[...rows.keys()].map((name) => visibleLine(name).length));
+    this.#nameColumns = Math.max(...[...rows.keys()].map((name) => displayWidth(visibleLine(name))));
   }
 
   set(name: string, row: Row): void {
@@ -112,7 +112,8 @@ class Rows {
       .filter((row) => kept.has(row))
       .map(([name, { sign, text, endMs }]) => {
         const time = formatElapsed((endMs ?? this.#clock.now()) - this.#beganMs);
-        const words = clipToWidth(`${visibleLine(name).padEnd(this.#nameColumns)}  ${visibleLine(text)}`, columns - 10);
+        const padded = padToWidth(visibleLine(name), this.#nameColumns);
+        const words = clipToWidth(`${padded}  ${visibleLine(text)}`, columns - 10);
         return `${sign ?? spinner} ${words}  ${this.#palette.dim(time)}`;
       });
     if (all.length > kept.size) lines.push(this.#palette.dim(`  … ${all.length - kept.size} more`));

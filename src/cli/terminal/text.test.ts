@@ -4,7 +4,7 @@ import { PassThrough } from "node:stream";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { columnsOf, createPalette, formatElapsed, isTerminal, mayColor } from "./stream.js";
-import { clipToWidth, displayWidth, renderTable } from "./text.js";
+import { clipToWidth, displayWidth, openEndAt, renderTable, visible } from "./text.js";
 
 describe("displayWidth", () => {
   it.each([
@@ -33,6 +33,35 @@ describe("clipToWidth", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), fc.nat(40), (text, columns) => {
         expect(displayWidth(clipToWidth(text, columns))).toBeLessThanOrEqual(columns);
+      }),
+    );
+  });
+});
+
+describe("openEndAt", () => {
+  it.each(["👩‍👩‍👧‍👦 a family", "می‌خواهم", "❤️‍🔥 👩🏽‍🚀 1️⃣", "line\r\nline", "plain words"])(
+    "shows %j whole, however it is cut into pieces",
+    (text) => {
+      for (let size = 1; size < text.length; size += 1) {
+        let [held, shown] = ["", ""];
+        for (let at = 0; at < text.length; at += size) {
+          held += text.slice(at, at + size);
+          const end = openEndAt(held);
+          shown += visible(held.slice(0, end));
+          held = held.slice(end);
+        }
+        expect(shown + visible(held)).toBe(text.replaceAll("\r\n", "\n"));
+      }
+    },
+  );
+
+  it("holds nothing of plain words back, and little of anything", () => {
+    expect(openEndAt("plain")).toBe(5);
+    expect(openEndAt("你好")).toBe(1);
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom("a", "\u200d", "\u200c", "\ufe0f", "\r", "👩", "ی")), (parts) => {
+        const text = parts.join("").repeat(50);
+        expect(text.length - openEndAt(text)).toBeLessThanOrEqual(64);
       }),
     );
   });

@@ -10,6 +10,18 @@ export function visible(text: string): string {
   return replaceHidden(text, standIn);
 }
 
+/** A letter, picture or key, and the joiners, selectors and carriage return whose meaning depends on what follows. */
+const OPEN_END =
+  /(?:[^\x00-\x7f]|[0-9#*])(?:(?:\u200c|\u200d|[\ufe00-\ufe0f])(?:(?!\u200c|\u200d|[\ufe00-\ufe0f])[^\x00-\x7f])?)*$|\r$/u;
+/** No picture is joined of more. */
+const OPEN_END_CHARS = 64;
+
+/** Where the end of a text begins that may look otherwise once it goes on; its length where there is none. */
+export function openEndAt(text: string): number {
+  const [end] = OPEN_END.exec(text.slice(-OPEN_END_CHARS)) ?? [];
+  return text.length - (end?.length ?? 0);
+}
+
 /** The same on one line, for titles and table cells: breaks, tabs and runs of blanks become one blank. */
 export function visibleLine(text: string): string {
   return visible(text).replaceAll(/\s+/gu, " ").trim();
@@ -118,6 +130,11 @@ export function wrapText(text: string, columns: number): string[] {
 
 const GAP = "  ";
 
+/** With blanks behind it, as wide as `columns`; longer text stays as it is. */
+export function padToWidth(text: string, columns: number): string {
+  return text + " ".repeat(Math.max(0, columns - displayWidth(text)));
+}
+
 /** One string per row, after `indent` blanks. Cells must be single lines of visible text. */
 export function renderTable(
   rows: readonly (readonly string[])[],
@@ -128,10 +145,7 @@ export function renderTable(
     for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, displayWidth(cell));
   }
   return rows.map((row) => {
-    const cells = row.map((cell, at) => {
-      const blanks = at === row.length - 1 ? 0 : (widths[at] ?? 0) - displayWidth(cell);
-      return cell + " ".repeat(blanks);
-    });
+    const cells = row.map((cell, at) => (at === row.length - 1 ? cell : padToWidth(cell, widths[at] ?? 0)));
     return clipToWidth(" ".repeat(indent) + cells.join(GAP), columns).trimEnd();
   });
 }

@@ -62,7 +62,7 @@ function causeOf(thrown: unknown, facts: FailureFacts, secrets: readonly string[
 /** Undefined: what the code itself advises is all there is to say. */
 function hintOf(
   code: ModelErrorCode,
-  { network }: FailureFacts,
+  { network, status }: FailureFacts,
   { keyVariable, baseUrl, wait }: FailureContext & { readonly wait: number | undefined },
 ): string | undefined {
   if (wait !== undefined) return `Wait ${Math.ceil(wait / 1_000)} s, then send the prompt again.`;
@@ -71,6 +71,8 @@ function hintOf(
   }
   if (code === "model.unknown") return "Check the model's name, and the base URL where one is set.";
   if (code === "model.unavailable" && network !== undefined) return networkHint(network, baseUrl);
+  if (code === "model.unavailable" && status !== undefined && status >= 500)
+    return "The provider answered with a failure of its own: try again later, or choose another model.";
   return undefined;
 }
 

@@ -1,4 +1,5 @@
 // The set of a session's servers: replaced without touching what stays, waited for as long as each is worth.
+import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
 import { LIMITS } from "../../base/limits.js";
 import { diskCache, type StdioSpec } from "../../mcp/index.js";
@@ -72,6 +73,21 @@ function settling(servers: SessionServers): { isDone: boolean; error?: unknown; 
 }
 
 const slowly = (ms: number): Behaviour => ({ tools: [echoTool()], steps: { initialize: [{ do: "delay", ms }] } });
+
+test("a turn that waits for many servers listens to its signal no more often than for one: Node would warn", async () => {
+  const { world, servers, close } = setUp(slowly(500));
+  replace(
+    servers,
+    Array.from({ length: 30 }, (_, index) => wanted(`s${index}`)),
+  );
+  const turn = new AbortController();
+  const waiting = servers.settled(turn.signal);
+  await world.advance(10);
+  expect(getEventListeners(turn.signal, "abort")).toHaveLength(0);
+  turn.abort();
+  await waiting;
+  await close();
+});
 
 test("a required server is waited for, another one only up to the usual bound", async () => {
   for (const isRequired of [true, false]) {

@@ -167,8 +167,9 @@ export class SessionServers {
   }
 
   /** Returns when it is ready, has failed or is queued, or its time is up. */
-  async #await({ connection, wanted }: RunningServer, signal: AbortSignal): Promise<void> {
+  async #await({ connection, wanted }: RunningServer, turn: AbortSignal): Promise<void> {
     const { world, onNotice } = this.#options;
+    const signal = AbortSignal.any([turn]); // its own: Node warns of more than ten listeners on one signal
     const { spec, state } = connection;
     const isRequired = wanted.isRequired === true;
     // It is tried again with each prompt: what was wrong may have been put right.

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { defined } from "../../../base/json/defined.js";
 import { possiblePaths } from "../../../config/index.js";
 import { misused, type Run, type Values } from "../../command.js";
-import { optionPath, useAgentDirectory } from "../../context.js";
+import { type CommandContext, optionPath, useAgentDirectory } from "../../context.js";
 import { EXIT } from "../../exit.js";
 import { CLI_LIMITS } from "../../limits.js";
 import { providerVariables } from "../../provider-variables.js";
@@ -17,7 +17,8 @@ export type ChatValues = Values<
   "prompt" | "config" | "mcp-config" | "model" | "trace"
 >;
 
-export const runChatCommand: Run<ChatValues> = async ({ values, words }, context) => {
+export const runChatCommand: Run<ChatValues> = async ({ values, words }, given) => {
+  const context = plainContext(given, values, process.env);
   const { json = false, config: directory } = values;
   const place = { world: context.world, from: context.cwd };
   if (directory !== undefined) useAgentDirectory(optionPath("--config", directory, place));
@@ -26,7 +27,7 @@ export const runChatCommand: Run<ChatValues> = async ({ values, words }, context
   const piped =
     isTty || values.lines || process.stdin.isTTY ? "" : await readPiped(process.stdin, values.prompt === undefined);
   const prompt = promptOf({ values, asked, piped, isTty });
-  const isLive = isTty && !json && !isPlain(values, process.env);
+  const isLive = isTty && !json && !context.isPlain;
   const isAsked = isTty && prompt === undefined && !json && values.model === undefined;
   if (isAsked && mayLackModel(process.env)) {
     const { firstRun, lacksModel } = await import("../login/login.js");
@@ -50,9 +51,18 @@ function mayLackModel(env: NodeJS.ProcessEnv): boolean {
   }
 }
 
-/** A terminal that cannot move its cursor, or a person who listens to it. */
-export function isPlain({ plain = false }: { readonly plain?: boolean | undefined }, env: NodeJS.ProcessEnv): boolean {
-  return plain || env["TERM"] === "dumb" || Boolean(env["TENON_PLAIN"]);
+export interface PlainContext extends CommandContext {
+  readonly isPlain: boolean;
+}
+
+/** A terminal that cannot move its cursor, or a person who listens to it, gets no escape sequence: no colour either. */
+export function plainContext(
+  context: CommandContext,
+  { plain = false }: { readonly plain?: boolean | undefined },
+  env: NodeJS.ProcessEnv,
+): PlainContext {
+  const isPlain = plain || env["TERM"] === "dumb" || Boolean(env["TENON_PLAIN"]);
+  return { ...context, isPlain, ...(isPlain ? { palette: createPalette(false) } : {}) };
 }
 
 /** Draws the input line; what is typed from now on is kept until the agent is there. */

@@ -1,11 +1,13 @@
 // Composes the agent of `tenon chat` in this process, or attaches to the gateway that has the session already.
 import { basename, join, resolve } from "node:path";
 import { HostAccess, loadAgent } from "../../../acp/index.js";
+import { TenonError } from "../../../base/errors.js";
 import { defined } from "../../../base/json/defined.js";
 import { LIMITS } from "../../../base/limits.js";
 import { type EffectiveConfig, possiblePaths, problemText, readyServers } from "../../../config/index.js";
 import { type ChatOptions, runChat } from "../../chat/chat.js";
 import { pictureProtocol } from "../../chat/pictures.js";
+import { refused } from "../../command.js";
 import { compose } from "../../compose.js";
 import { type CommandContext, optionPath } from "../../context.js";
 import { EXIT, exitAfter } from "../../exit.js";
@@ -13,11 +15,11 @@ import type { LiveTerminal } from "../../terminal/live/live-terminal.js";
 import { mayColor } from "../../terminal/stream.js";
 import { visible } from "../../terminal/text.js";
 import { acpTap, openTraceFile, tappedAgent } from "../../trace.js";
-import type { ChatValues } from "./chat.js";
+import type { ChatValues, PlainContext } from "./chat.js";
 
 export interface Start {
   readonly values: ChatValues;
-  readonly context: CommandContext;
+  readonly context: PlainContext;
   readonly isTty: boolean;
   readonly live?: LiveTerminal;
   /** Answered once. */
@@ -75,7 +77,7 @@ export function chatOptions(
     input: process.stdin,
     output: process.stdout,
     errorOutput: process.stderr,
-    color: mayColor(process.stdout, process.env),
+    color: !context.isPlain && mayColor(process.stdout, process.env),
     env: process.env,
     exportSession: (id, file) => exportTo(id, file, context),
     ...defined({
@@ -111,8 +113,17 @@ async function exportTo(id: string, file: string, context: CommandContext): Prom
   const { runSessionExport } = await import("../sessions/export.js");
   const { PassThrough } = await import("node:stream");
   const silent = new PassThrough().resume();
-  await runSessionExport({ values: { output: file }, words: [id] }, { ...context, output: silent });
-  return resolve(context.cwd, file);
+  const path = resolve(context.cwd, file);
+  // The command of the shell has an option for it.
+  if ((await context.world.files.kindOf(path)) !== undefined)
+    throw refused(`${path} is there already`, "Name another file: /export FILE.");
+  await runSessionExport({ values: { output: file }, words: [id] }, { ...context, output: silent }).catch(
+    (error: unknown) => {
+      const isEmpty = error instanceof TenonError && error.code === "session.not_found";
+      throw isEmpty ? refused("nothing was said in this session yet", "Send a prompt first.") : error;
+    },
+  );
+  return path;
 }
 
 function isNamed({ place }: { readonly place: EffectiveConfig["problems"][number]["place"] }): boolean {

@@ -27,7 +27,7 @@ import { configuredModels } from "../../model.js";
 import { definedVariables, grantKeyStatus, grantKeyText, secretResolver } from "../../secrets.js";
 import { progress } from "../../terminal/screen.js";
 import { formatElapsed, type Palette } from "../../terminal/stream.js";
-import { displayWidth, visible, visibleLine, wrapText } from "../../terminal/text.js";
+import { displayWidth, padToWidth, visible, visibleLine, wrapText } from "../../terminal/text.js";
 import { askGateway, socketOf } from "../gateway/control.js";
 import { type InspectedServer, inspectAll, liveConfig } from "../mcp/inspect.js";
 import { nextFor, nextForUnused } from "../mcp/next-steps.js";
@@ -110,7 +110,7 @@ function findingLines(findings: readonly Finding[], { columns, palette }: Comman
     const name = visibleLine(subject);
     const texts = visible(text).split("\n");
     const [first = "", ...more] = texts.flatMap((line) => wrapText(line.trimEnd(), textWidth));
-    const head = `${palette[style](sign)} ${name.padEnd(width)}`;
+    const head = `${palette[style](sign)} ${padToWidth(name, width)}`;
     const rest = more.map((line) => margin + line);
     return displayWidth(name) > width ? [head, margin + first, ...rest] : [`${head}  ${first}`, ...rest];
   });

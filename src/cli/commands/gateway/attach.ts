@@ -15,13 +15,14 @@ import { type GatewayChoice, optionPath, readConfig } from "../../context.js";
 import { EXIT, exitAfter } from "../../exit.js";
 import { chooseLog } from "../../log.js";
 import { notice, wayToGateway } from "../acp/gateway.js";
-import { isPlain, openLive } from "../chat/chat.js";
+import { openLive, plainContext } from "../chat/chat.js";
 import { chatOptions, type Start } from "../chat/start.js";
 import { sessionNamed } from "../sessions/sessions.js";
 
 type AttachValues = Values<"last" | "watch" | "json" | "yes" | "plain" | "insecure", "gateway" | "token-file">;
 
-export const runAttach: Run<AttachValues> = async ({ values, words: [name] }, context) => {
+export const runAttach: Run<AttachValues> = async ({ values, words: [name] }, given) => {
+  const context = plainContext(given, values, process.env);
   const { last = false, watch: isWatching = false, json = false, yes = false } = values;
   if (last === (name !== undefined)) {
     throw misused("say which session: its id, the beginning of its id or title, or --last");
@@ -29,7 +30,7 @@ export const runAttach: Run<AttachValues> = async ({ values, words: [name] }, co
   if (isWatching && yes) throw misused("--watch is asked nothing: leave --yes out");
   const choice = choiceOf(values, context.world);
   const isTty = process.stdin.isTTY === true && process.stdout.isTTY === true;
-  const live = isTty && !json && !isPlain(values, process.env) ? openLive(!isWatching) : undefined;
+  const live = isTty && !json && !context.isPlain ? openLive(!isWatching) : undefined;
   try {
     return await attachTo({ context, isWatching, json, yes, choice, ...defined({ name, live }) });
   } finally {

@@ -43,6 +43,13 @@ describe("Editor", () => {
     expect(removed.text).toBe("see ");
   });
 
+  it("says of pasted text that is longer than is taken that its end is missing", () => {
+    const editor = typed(`\u001b[200~${"x".repeat(5_000_000)}\u001b[201~`);
+    expect(editor.text).toBe("[Pasted text 1: 4194304 characters, too long: its end is left out]");
+    expect(editor.whole).toHaveLength(4_194_304);
+    expect(typed(`\u001b[200~${"x".repeat(4_194_304)}\u001b[201~`).text).toBe("[Pasted text 1: 4194304 characters]");
+  });
+
   it("puts the cursor where it belongs in wrapped lines of wide characters", () => {
     const editor = typed("你好世界你好");
     const { lines, row, column } = editor.view("> ", 2, 11);

@@ -49,12 +49,13 @@ export class Editor {
     this.#cursor += text.length;
   }
 
-  paste(text: string): void {
+  paste(text: string, isCut = false): void {
     const clean = text.replaceAll(/\r\n?/gu, "\n");
     const lines = clean.split("\n").length;
     if (lines <= INLINE_PASTE.lines && clean.length <= INLINE_PASTE.chars) return this.insert(clean);
     const number = this.#pasted.size + 1;
-    const mark = `[Pasted text ${number}: ${lines === 1 ? `${clean.length} characters` : `${lines} lines`}]`;
+    const size = lines === 1 ? `${clean.length} characters` : `${lines} lines`;
+    const mark = `[Pasted text ${number}: ${size}${isCut ? ", too long: its end is left out" : ""}]`;
     this.#pasted.set(mark, clean);
     this.insert(mark);
   }
@@ -72,7 +73,7 @@ export class Editor {
       return true;
     }
     if (key.kind === "paste") {
-      this.paste(key.text);
+      this.paste(key.text, key.isCut);
       return true;
     }
     if (key.kind !== "key") return false;

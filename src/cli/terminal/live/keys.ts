@@ -2,7 +2,8 @@
 
 export type Key =
   | { readonly kind: "text"; readonly text: string }
-  | { readonly kind: "paste"; readonly text: string }
+  /** `isCut`: it was longer than is taken. */
+  | { readonly kind: "paste"; readonly text: string; readonly isCut: boolean }
   /** The window got or lost the keyboard. */
   | { readonly kind: "focus"; readonly isFocused: boolean }
   | {
@@ -18,7 +19,7 @@ export type KeyName = string;
 
 const PASTE_BEGIN = "\u001b[200~";
 const PASTE_END = "\u001b[201~";
-/** What is pasted is bounded: the rest is dropped. */
+/** What is pasted is bounded: the rest is dropped, and the person is told. */
 const MAX_PASTE = 4_194_304;
 const LONE_CTRL_C: ReadonlySet<string> = new Set(["\u0003", "\u001b[99;5u", "\u001b[27;5;99~"]);
 /** No key sends more. */
@@ -60,6 +61,7 @@ const CODES: Readonly<Record<number, KeyName>> = {
 export class KeyDecoder {
   #rest = "";
   #paste: string | undefined;
+  #isCut = false;
 
   /** An escape character came that may be a key of its own: call `flush` if nothing follows within a moment. */
   get isWaiting(): boolean {
@@ -102,12 +104,14 @@ export class KeyDecoder {
   reset(): void {
     this.#rest = "";
     this.#paste = undefined;
+    this.#isCut = false;
   }
 
   #endPaste(): Key[] {
     const text = (this.#paste ?? "") + this.#rest;
+    const isCut = this.#isCut;
     this.reset();
-    return text === "" ? [] : [pasted(text)];
+    return text === "" ? [] : [pasted(text, isCut)];
   }
 
   /** False when more must come. */
@@ -117,11 +121,12 @@ export class KeyDecoder {
     // The end may be cut in two: its beginning stays.
     const upTo = isOver ? end : Math.max(0, this.#rest.length - PASTE_END.length + 1);
     const room = MAX_PASTE - (this.#paste?.length ?? 0);
-    this.#paste = (this.#paste ?? "") + this.#rest.slice(0, Math.min(upTo, Math.max(0, room)));
+    this.#isCut ||= upTo > room;
+    this.#paste = (this.#paste ?? "") + this.#rest.slice(0, Math.min(upTo, room));
     this.#rest = this.#rest.slice(isOver ? end + PASTE_END.length : upTo);
     if (!isOver) return false;
-    keys.push(pasted(this.#paste));
-    this.#paste = undefined;
+    keys.push(pasted(this.#paste, this.#isCut));
+    [this.#paste, this.#isCut] = [undefined, false];
     return true;
   }
 
@@ -191,8 +196,8 @@ function key(
   return { kind: "key", name, ctrl, alt, shift };
 }
 
-function pasted(text: string): Key {
-  return { kind: "paste", text: text.replaceAll(/\r\n?/gu, "\n") };
+function pasted(text: string, isCut: boolean): Key {
+  return { kind: "paste", text: text.replaceAll(/\r\n?/gu, "\n"), isCut };
 }
 
 function controlKey(code: number): Extract<Key, { kind: "key" }> {

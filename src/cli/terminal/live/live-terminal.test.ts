@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { type Clock, createPalette } from "../stream.js";
 import { InputHistory } from "./history.js";
 import { LiveTerminal, type Overlay } from "./live-terminal.js";
+import { Menu } from "./menu.js";
 
 class Keyboard extends PassThrough {
   isRaw = false;
@@ -174,5 +175,39 @@ describe("LiveTerminal", () => {
     expect(fixture.live.line.editor.whole).toBe("");
     fixture.clock.pass(200);
     expect(fixture.live.line.editor.whole).toBe("pasted");
+  });
+});
+
+describe("Menu", () => {
+  const choices = ["Allow once", "Always allow exactly this command in this project", "No", "Never allow it"];
+  const menu = new Menu({ title: "Your answer:", choices: choices.map((label) => ({ label })) }, createPalette(false));
+  const press = (name: string) => menu.press({ kind: "key", name, ctrl: false, alt: false, shift: false });
+
+  it("shows the answer that Enter chooses, however small the window", () => {
+    menu.isArmed = true;
+    for (const rows of [1, 3, 4, 6, 20]) {
+      for (const [index, label] of choices.entries()) {
+        const lines = menu.render(20, { rows, canStop: true });
+        const shown = lines.join(" ").replaceAll(/\s+/gu, " ");
+        expect(shown, `${rows} rows`).toContain(`❯ ${index + 1}. ${label}`);
+        if (rows >= 7) expect(lines.length).toBeLessThanOrEqual(rows);
+        press("down");
+      }
+    }
+  });
+
+  it("leaves nothing of an answer out, a word longer than the window neither", () => {
+    const label = `Always allow exactly "touch ${"a/long/path/".repeat(8)}end" in this project`;
+    const one = new Menu({ title: "", choices: [{ label }] }, createPalette(false));
+    const lines = one.render(30, { rows: 20, canStop: false });
+    for (const line of lines.slice(1, -1)) expect(line.length).toBeLessThanOrEqual(30);
+    expect(lines.join("").replaceAll(/\s+/gu, "")).toContain(label.replaceAll(" ", ""));
+  });
+
+  it("says which of how many it is where not all fit", () => {
+    expect(menu.render(20, { rows: 6, canStop: false }).at(-1)).toBe("  1 of 4 · ↑ ↓ and Enter, or a number");
+    expect(menu.render(80, { rows: 20, canStop: true }).at(-1)).toBe(
+      "  ↑ ↓ and Enter, or a number; Esc stops the turn",
+    );
   });
 });

@@ -76,6 +76,8 @@ export class LiveTerminal {
   readonly queued: string[] = [];
   /** Keys that are not about the text: `ctrl-c`, `escape`, `backtab`, `ctrl-o` and the like. */
   onKey: (name: string) => void = () => {};
+  /** Whether Esc stops something now. */
+  canStop: () => boolean = () => false;
   /** True when a text needs no turn and was dealt with at once. */
   onSubmit: (text: string) => boolean = () => false;
   /** What can be completed. */
@@ -405,7 +407,10 @@ export class LiveTerminal {
 
   #inputFrame(columns: number, rows: number): Frame {
     const question = this.#question;
-    if (question?.kind === "menu") return { lines: question.menu.render(columns) };
+    if (question?.kind === "menu") {
+      const around = 3; // the gap above, the status, and the line that a terminal keeps
+      return { lines: question.menu.render(columns, { rows: rows - around, canStop: this.canStop() }) };
+    }
     if (question?.kind === "text") {
       // As a menu does: keys do not count yet.
       if (!question.isArmed && question.editor.isEmpty) return { lines: [this.palette.dim("  …")] };

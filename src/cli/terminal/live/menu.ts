@@ -1,7 +1,7 @@
 // A question with answers to choose from: arrows and Enter, or the number of an answer. Keys count only once it has been on the
 // screen for a moment without typing, so that nothing typed before the question can answer it.
+import { styled, wrapSpans } from "../spans.js";
 import type { Palette } from "../stream.js";
-import { wrapText } from "../text.js";
 import type { Key } from "./keys.js";
 
 export interface MenuChoice {
@@ -31,19 +31,27 @@ export class Menu {
     this.#palette = palette;
   }
 
-  render(columns: number): string[] {
+  /** At most `rows` lines, of which the answer that Enter chooses is always one. `canStop`: Esc stops what asks. */
+  render(columns: number, { rows, canStop }: { readonly rows: number; readonly canStop: boolean }): string[] {
     const { cyan, dim } = this.#palette;
     const { title, choices } = this.#question;
-    const lines = choices.flatMap(({ label }, index) => {
+    const answers = choices.map(({ label }, index) => {
       const isSelected = this.isArmed && index === this.#selected;
       const mark = `${isSelected ? "❯" : " "} ${index + 1}. `;
-      return wrapText(label, columns - mark.length - 2).map((part, at) => {
-        const line = `${at === 0 ? mark : " ".repeat(mark.length)}${part}`;
+      // Nothing of a label is left out, a long path or address neither: it says what is granted.
+      return wrapSpans([{ text: label }], columns - mark.length - 2).map((part, at) => {
+        const line = `${at === 0 ? mark : " ".repeat(mark.length)}${styled(part)}`;
         return isSelected ? cyan(line) : line;
       });
     });
-    const hint = this.isArmed ? "↑ ↓ and Enter, or a number; Esc stops the turn" : "…";
-    return [title, ...lines, dim(`  ${hint}`)];
+    const lines = answers.flat();
+    const room = Math.max(answers[this.#selected]?.length ?? 1, rows - 2); // title and hint
+    const before = answers.slice(0, this.#selected).flat().length;
+    const first = Math.max(0, Math.min(before, lines.length - room));
+    const place = lines.length > room ? `${this.#selected + 1} of ${choices.length} · ` : "";
+    const keys = `↑ ↓ and Enter, or a number${canStop ? "; Esc stops the turn" : ""}`;
+    const hint = this.isArmed ? place + keys : "…";
+    return [title, ...lines.slice(first, first + room), dim(`  ${hint}`)];
   }
 
   /** The index of the answer that a key chose. */

@@ -5,7 +5,7 @@ const PARTS = /\u001b\[[0-9;]*m|\u001b\]8;;[^\u001b]*\u001b\\|[^\u001b]+/gu;
 const ENDS: ReadonlySet<string> = new Set(["0", "22", "23", "24", "27", "29", "39"]);
 const LINK_END = "\u001b]8;;\u001b\\";
 
-/** Lines after the first are indented. */
+/** Lines after the first are indented; the first one keeps its own blanks, whichever style they are in. */
 export function wrapStyled(line: string, columns: number, indent: number): string[] {
   const open: string[] = [];
   const spans: Span[] = [];
@@ -19,8 +19,9 @@ export function wrapStyled(line: string, columns: number, indent: number): strin
     else spans.push({ text: part, style: styleOf(open.join("")) });
   }
   const blanks = " ".repeat(indent);
-  const leading = /^\s*/u.exec(spans[0]?.text ?? "")?.[0] ?? "";
-  const lines = wrapSpans(spans, Math.max(10, columns - indent));
+  const own = /^\s*/u.exec(spans.map(({ text }) => text).join(""))?.[0] ?? "";
+  const leading = own.slice(0, Math.max(indent, Math.floor(columns / 2)));
+  const lines = wrapSpans(spans, Math.max(10, columns - Math.max(indent, leading.length)));
   return lines.map((parts, index) => {
     const text = parts.map(({ text, style }) => (style ? style(text) : text)).join("");
     return (index === 0 ? leading : blanks) + text;
