@@ -59,10 +59,16 @@ select key from held`;
 
 const LOOK = "select key, owner, epoch, last_seq from tenon_session where key = any($1)";
 
-/** A turn that is open stays as it is, for the next owner. */
-const RELEASE = `update tenon_session s set owner = null, state = case when s.unfinished is null then 'resting' else s.state end
-  from unnest($2::bigint[], $3::bigint[]) as b(key, epoch)
-  where s.key = b.key and s.epoch = b.epoch and s.owner = $1`;
+/** A turn that is open stays as it is, for the next owner. Gives those that somebody keeps locked: they hold up no others. */
+const RELEASE = `with leaving as (
+  select s.key, s.owner, b.epoch from unnest($2::bigint[], $3::bigint[]) as b(key, epoch)
+  join tenon_session s on s.key = b.key and s.epoch = b.epoch and s.owner = $1),
+free as (
+  select s.key from tenon_session s join leaving l on s.key = l.key and s.epoch = l.epoch and s.owner = l.owner for update of s skip locked),
+released as (
+  update tenon_session s set owner = null, state = case when s.unfinished is null then 'resting' else s.state end
+  from free where s.key = free.key)
+select key from leaving where key not in (select key from free)`;
 
 /** What PostgreSQL says of values it does not take, however often they are sent; and of a row that somebody else keeps locked. */
 const REFUSED_VALUES = /^(?:21|22|23|54)/u;
@@ -148,8 +154,10 @@ export class AppendQueue implements AsyncDisposable {
         try {
           if (!this.isSure()) break;
           await this.#settle();
-          await this.#append();
-          await this.#release();
+          // Neither holds up the other.
+          const problems = [await this.#append(), await this.#release()];
+          const locked = problems.find((problem) => problem !== undefined);
+          if (locked) throw locked;
           failures = 0;
           database.report("appends", undefined);
         } catch (error) {
@@ -208,9 +216,10 @@ export class AppendQueue implements AsyncDisposable {
     return false;
   }
 
-  async #append(): Promise<void> {
+  /** Resolves with a problem where the row is locked: the session is tried again, behind the others. */
+  async #append(): Promise<TenonError | undefined> {
     const parts = this.#nextParts();
-    if (parts.length === 0) return;
+    if (parts.length === 0) return undefined;
     const { world, lease } = this.#options;
     const self = lease.self.value;
     const sentMs = world.monotonicMs();
@@ -223,10 +232,13 @@ export class AppendQueue implements AsyncDisposable {
       const state = sqlState(error) ?? "";
       if (state !== LOCKED && !REFUSED_VALUES.test(state)) throw error;
       this.#unsettled = [];
-      if (parts.length > 1) return this.#suspect(parts);
-      if (state !== LOCKED) return this.#refuseValues(parts, messageOf(error));
-      for (const { row } of parts) this.#done(row); // behind the others: it is tried again
-      throw error;
+      if (parts.length > 1) this.#suspect(parts);
+      else if (state !== LOCKED) this.#refuseValues(parts, messageOf(error));
+      else {
+        for (const { row } of parts) this.#done(row);
+        return new TenonError("store.unavailable", messageOf(error), { cause: error });
+      }
+      return undefined;
     }
     const tookMs = world.monotonicMs() - sentMs;
     this.figures.batches += 1;
@@ -235,6 +247,7 @@ export class AppendQueue implements AsyncDisposable {
     const known = isLate ? [] : parts.filter(({ key }) => held.has(key));
     this.#unsettled = parts.filter((part) => !known.includes(part));
     if (this.isSure()) for (const part of known) this.#written(part);
+    return undefined;
   }
 
   /** The first appends of those that wait longest, as many as one statement takes. */
@@ -325,15 +338,19 @@ export class AppendQueue implements AsyncDisposable {
     );
   }
 
-  async #release(): Promise<void> {
+  /** Resolves with a problem where rows are locked. */
+  async #release(): Promise<TenonError | undefined> {
     const leaving = [...this.#work].filter((row) => row.isLeaving && row.key !== undefined);
-    if (leaving.length === 0) return;
+    if (leaving.length === 0) return undefined;
     const values = [this.#options.lease.self.value, leaving.map(({ key }) => key), leaving.map(({ epoch }) => epoch)];
-    await this.#ask({ text: RELEASE, values, name: "release" });
+    const locked = await this.#ask<{ key: number }>({ text: RELEASE, values, name: "release" });
     for (const row of leaving) {
+      if (locked.some(({ key }) => key === row.key)) continue;
       row.left();
       this.#options.onReleased(row.id);
     }
+    if (locked.length === 0) return undefined;
+    return new TenonError("store.unavailable", "somebody keeps the rows of sessions that end locked");
   }
 }
 

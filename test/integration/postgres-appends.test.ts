@@ -112,27 +112,33 @@ scenario(
 
 scenario(
   ["G739"],
-  "a session whose row somebody keeps locked waits alone: what other sessions of its node append is written",
+  "a session whose row somebody keeps locked waits alone: what other sessions of its node append is written, and others are released",
   async () => {
     const url = await postgres.get().database();
     await using node = await openNode("a", { url });
-    const owned = ["locked", "other"].map((id) => node.sessions.create(about(id)));
+    const owned = ["locked", "other", "leaving"].map((id) => node.sessions.create(about(id)));
     await Promise.all(owned.map(({ settled }) => settled));
     await using database = new Database({ world, url, applicationName: "tenon test" });
     using somebody = database.connection();
     await somebody.query({ text: "begin" });
-    await somebody.query({ text: "select from tenon_session where id = 'locked' for update" });
-    const journals = owned.map(journalOf);
+    await somebody.query({ text: "select from tenon_session where id <> 'other' for update" });
+    const journals = owned.slice(0, 2).map(journalOf);
     for (const journal of journals) journal.append(said("one"));
     await journals[1]?.durable();
     journals[1]?.append(said("two"));
     await journals[1]?.durable();
     expect(await textsOf(node.sessions, "locked")).toEqual([]);
+    let hasLeft = false;
+    const leaving = owned[2]?.release().then(() => (hasLeft = true));
+    await owned[1]?.release();
+    expect(hasLeft).toBe(false);
     await somebody.query({ text: "rollback" });
     await journals[0]?.durable();
+    await leaving;
     expect(await textsOf(node.sessions, "locked")).toEqual(["one"]);
     expect(await textsOf(node.sessions, "other")).toEqual(["one", "two"]);
-    for (const one of owned) await one.release();
+    await owned[0]?.release();
+    expect(await postgres.get().query("select id from tenon_session where owner is not null", url)).toEqual([]);
   },
   needs,
 );
