@@ -47,7 +47,8 @@ async function pick(parts: Parts, which: "last" | "choose"): Promise<ListedSessi
   return chosen === undefined ? undefined : shown[chosen];
 }
 
-const MOST = 9;
+/** With the answer "None" each has a number key. */
+const MOST = 8;
 
 async function join(parts: Parts, wanted: NonNullable<Parts["options"]["join"]>): Promise<void> {
   const {

@@ -1,6 +1,6 @@
 // The line a person types in: editing, history with search, and completion. Says what a key came to; draws itself.
 import type { Palette } from "../stream.js";
-import { clipToWidth, displayWidth, visible, visibleLine } from "../text.js";
+import { clipToWidth, displayWidth, graphemesOf, visible, visibleLine } from "../text.js";
 import { type Completion, type CompletionSources, completionAt } from "./completion.js";
 import { Editor } from "./editor.js";
 import type { InputHistory } from "./history.js";
@@ -130,7 +130,7 @@ export class InputLine {
       const older = history.search(search.words, search.at);
       if (older >= 0) search.at = older;
       return USED;
-    } else if (key.name === "backspace") search.words = search.words.slice(0, -1);
+    } else if (key.name === "backspace") search.words = graphemesOf(search.words).slice(0, -1).join("");
     else {
       const isLeft = key.name === "escape" || key.ctrl;
       const found = history.entries[search.at];

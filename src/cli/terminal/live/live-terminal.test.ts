@@ -3,6 +3,7 @@ import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { type Clock, createPalette } from "../stream.js";
 import { InputHistory } from "./history.js";
+import { InputLine } from "./input-line.js";
 import { LiveTerminal, type Overlay } from "./live-terminal.js";
 import { Menu } from "./menu.js";
 
@@ -210,4 +211,21 @@ describe("Menu", () => {
       "  ↑ ↓ and Enter, or a number; Esc stops the turn",
     );
   });
+});
+
+it("a backspace in the search of the history takes a whole character", () => {
+  const history = new InputHistory(undefined);
+  history.add("greet the family 👨‍👩‍👧");
+  const line = new InputLine({
+    palette: createPalette(false),
+    history,
+    sources: { commands: () => [], files: () => [] },
+  });
+  const press = (name: string, ctrl: boolean = false) =>
+    line.press({ kind: "key", name, ctrl, alt: false, shift: false });
+  press("r", true);
+  line.press({ kind: "text", text: "family 👨‍👩‍👧👨‍👩‍👧" });
+  expect(line.render(80, 20).lines.join()).not.toContain("greet");
+  press("backspace");
+  expect(line.render(80, 20).lines.join()).toContain("greet the family");
 });
