@@ -40,6 +40,8 @@ export async function preparePrompt(text: string, cwd: string, home: string | un
     if (mimeType === undefined) {
       const uri = pathToFileURL(path).href;
       blocks.push({ type: "resource_link", uri, name: relative(cwd, path) || basename(path) });
+    } else if (!found.isFile()) {
+      problems.push(`${word} is no file`); // a pipe would be waited for
     } else if (found.size > CLI_LIMITS.pictureBytes) {
       problems.push(`${word} is too large for a prompt (${found.size} bytes, at most ${CLI_LIMITS.pictureBytes})`);
     } else {
