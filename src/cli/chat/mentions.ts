@@ -4,6 +4,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, extname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { ContentBlock } from "@agentclientprotocol/sdk";
+import { withoutFinal } from "../../base/text/ends.js";
 import { CLI_LIMITS } from "../limits.js";
 
 const PICTURES: Readonly<Record<string, string>> = {
@@ -29,7 +30,7 @@ export async function preparePrompt(text: string, cwd: string, home: string | un
   const problems: string[] = [];
   const seen = new Set<string>();
   for (const [, mention, quoted, bare] of text.matchAll(WORDS)) {
-    const word = (mention ?? quoted ?? bare ?? "").replaceAll("\\ ", " ").replace(/[,.;:!?)]+$/u, "");
+    const word = withoutFinal((mention ?? quoted ?? bare ?? "").replaceAll("\\ ", " "), ",.;:!?)");
     const path = pathOf(word, cwd, home);
     const mimeType = PICTURES[extname(path).toLowerCase()];
     // Without an @ only pictures are taken: a path in a sentence is a path.

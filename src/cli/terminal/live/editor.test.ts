@@ -1,5 +1,6 @@
 // Editing several lines: words, wide characters, pasted text.
 import { describe, expect, it } from "vitest";
+import { watchEventLoop } from "../../../testing/lab/index.js";
 import { Editor } from "./editor.js";
 import { KeyDecoder } from "./keys.js";
 
@@ -32,6 +33,27 @@ describe("Editor", () => {
     lines.set("one\ntwo", 3);
     lines.erase("line", 1);
     expect(lines.text).toBe("onetwo");
+  });
+
+  it("knows words from other marks and blanks, also in a very long text", async () => {
+    for (const [text, left] of [
+      ["one two  ", "one "],
+      ["a.b::", "a.b"],
+      ["wörd_1", ""],
+      ["x 👍👍", "x "],
+      ["  ", ""],
+    ] as const) {
+      const editor = typed();
+      editor.set(text, text.length);
+      editor.erase("word", -1);
+      expect(editor.text).toBe(left);
+    }
+    const editor = typed();
+    const long = `${"a".repeat(60_000)}==`;
+    editor.set(long, long.length);
+    const { longestMs } = await watchEventLoop(async () => editor.erase("word", -1));
+    expect(editor.text).toBe(long.slice(0, -2));
+    expect(longestMs).toBeLessThan(50);
   });
 
   it("shows long pasted text by its size, sends all of it, and removes it as one", () => {

@@ -148,11 +148,9 @@ export class Editor {
       const one = (step < 0 ? near.at(-1) : near[0]) ?? (step < 0 ? before.slice(-1) : after.slice(0, 1));
       return this.#cursor + step * one.length;
     }
-    const [word = ""] =
-      (step < 0
-        ? /(?:[\p{L}\p{N}_]+|[^\p{L}\p{N}_\s]+)?\s*$/u.exec(before)
-        : /^\s*(?:[\p{L}\p{N}_]+|[^\p{L}\p{N}_\s]+)?/u.exec(after)) ?? [];
-    return this.#cursor + step * word.length;
+    if (step < 0) return beginOfWord(before);
+    const [word = ""] = /^\s*(?:[\p{L}\p{N}_]+|[^\p{L}\p{N}_\s]+)?/u.exec(after) ?? [];
+    return this.#cursor + word.length;
   }
 
   /** Lines no wider than `columns`, broken between words, the first one behind `prompt`, the others indented as far. */
@@ -261,3 +259,17 @@ const META: Actions = {
   d: (editor) => editor.erase("word", 1),
   backspace: (editor) => editor.erase("word", -1),
 };
+
+/** Of the last word, or run of other marks, before the end. Read from there: a pattern would try every place before it. */
+function beginOfWord(text: string): number {
+  let begin = text.trimEnd().length;
+  let isOfWord: boolean | undefined;
+  while (begin > 0) {
+    const [last = ""] = /[^]$/u.exec(text.slice(Math.max(0, begin - 2), begin)) ?? [];
+    const isLetter = /[\p{L}\p{N}_]/u.test(last);
+    if (/\s/u.test(last) || isLetter !== (isOfWord ?? isLetter)) break;
+    isOfWord = isLetter;
+    begin -= last.length;
+  }
+  return begin;
+}
