@@ -65,6 +65,16 @@ describe("Editor", () => {
     expect(removed.text).toBe("see ");
   });
 
+  it("never makes a command for the shell of several pasted lines, or of some that are not shown", () => {
+    const paste = (text: string) => `\u001b[200~${text}\u001b[201~`;
+    expect(typed(paste("![badge](x)\nrm -rf .")).whole).toBe(" ![badge](x)\nrm -rf .");
+    expect(typed(paste(`!${"x".repeat(2_000)}`)).whole).toBe(` !${"x".repeat(2_000)}`);
+    expect(typed(paste(`!a${"\nb".repeat(30)}`)).whole).toBe(` !a${"\nb".repeat(30)}`);
+    expect(typed(paste("!npm test")).whole).toBe("!npm test");
+    expect(typed("!", paste("a\nb")).whole).toBe("!a\nb");
+    expect(typed("see ", paste("!a\nb")).whole).toBe("see !a\nb");
+  });
+
   it("puts the cursor where it belongs in wrapped lines of wide characters", () => {
     const editor = typed("你好世界你好");
     const { lines, row, column } = editor.view("> ", 2, 11);

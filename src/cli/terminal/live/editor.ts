@@ -50,8 +50,11 @@ export class Editor {
   }
 
   paste(text: string): void {
-    const clean = text.replaceAll(/\r\n?/gu, "\n");
-    const lines = clean.split("\n").length;
+    const given = text.replaceAll(/\r\n?/gu, "\n");
+    const lines = given.split("\n").length;
+    // `![badge](…)` begins many a README: what is pasted is no command for the shell, unless it is one line that is shown.
+    const isText = this.#cursor === 0 && given.startsWith("!") && (lines > 1 || given.length > INLINE_PASTE.chars);
+    const clean = isText ? ` ${given}` : given;
     if (lines <= INLINE_PASTE.lines && clean.length <= INLINE_PASTE.chars) return this.insert(clean);
     const number = this.#pasted.size + 1;
     const mark = `[Pasted text ${number}: ${lines === 1 ? `${clean.length} characters` : `${lines} lines`}]`;
