@@ -236,8 +236,8 @@ class Presentation {
     return label;
   }
 
-  async #start(value: JsonValue, maxChars: number): Promise<ReturnType<typeof jsonStart>> {
-    return await this.#pace.run(() => jsonStart(value, maxChars));
+  #start(value: JsonValue, maxChars: number): Eventual<ReturnType<typeof jsonStart>> {
+    return this.#pace.runAtOnce(() => jsonStart(value, maxChars));
   }
 
   async #keptValue(value: JsonValue, what: string): Promise<Words> {
