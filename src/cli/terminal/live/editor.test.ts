@@ -65,11 +65,15 @@ describe("Editor", () => {
     expect(removed.text).toBe("see ");
   });
 
-  it("never makes a command for the shell of several pasted lines, or of some that are not shown", () => {
+  it("never makes a command for the shell of several pasted lines, nor any command of some that are not shown", () => {
     const paste = (text: string) => `\u001b[200~${text}\u001b[201~`;
     expect(typed(paste("![badge](x)\nrm -rf .")).whole).toBe(" ![badge](x)\nrm -rf .");
-    expect(typed(paste(`!${"x".repeat(2_000)}`)).whole).toBe(` !${"x".repeat(2_000)}`);
-    expect(typed(paste(`!a${"\nb".repeat(30)}`)).whole).toBe(` !a${"\nb".repeat(30)}`);
+    expect(typed(paste(`!${"x".repeat(2_000)}`)).whole).toBe(`Pasted text:\n!${"x".repeat(2_000)}`);
+    expect(typed(paste(`!a${"\nb".repeat(30)}`)).whole).toBe(`Pasted text:\n !a${"\nb".repeat(30)}`);
+    const add = `/mcp add x -- sh -c 'run'${"\nb".repeat(30)}`;
+    expect(typed(paste(`\n${add}`)).whole).toBe(`Pasted text:\n\n${add}`);
+    expect(typed("a", paste(add), "\u0001", "\u001b[3~").whole).toBe(`Pasted text:\n${add}`);
+    expect(typed(paste("/help")).whole).toBe("/help");
     expect(typed(paste("!npm test")).whole).toBe("!npm test");
     expect(typed("!", paste("a\nb")).whole).toBe("!a\nb");
     expect(typed("see ", paste("!a\nb")).whole).toBe("see !a\nb");

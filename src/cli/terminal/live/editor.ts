@@ -31,11 +31,13 @@ export class Editor {
     return this.#text === "";
   }
 
-  /** As it is sent. */
+  /** As it is sent. What begins with text that is not shown is no command. */
   get whole(): string {
+    const begin = this.#text.trimStart();
+    const isHidden = [...this.#pasted.keys()].some((mark) => begin.startsWith(mark));
     let whole = this.#text;
     for (const [mark, text] of this.#pasted) whole = whole.replace(mark, () => text);
-    return whole;
+    return isHidden && /^\s*[!/]/u.test(whole) ? `Pasted text:\n${whole}` : whole;
   }
 
   set(text: string, cursor: number = text.length): void {
@@ -52,9 +54,8 @@ export class Editor {
   paste(text: string): void {
     const given = text.replaceAll(/\r\n?/gu, "\n");
     const lines = given.split("\n").length;
-    // `![badge](…)` begins many a README: what is pasted is no command for the shell, unless it is one line that is shown.
-    const isText = this.#cursor === 0 && given.startsWith("!") && (lines > 1 || given.length > INLINE_PASTE.chars);
-    const clean = isText ? ` ${given}` : given;
+    // `![badge](…)` begins many a README: several lines are no command for the shell.
+    const clean = this.#cursor === 0 && lines > 1 ? given.replace(/^!/u, " !") : given;
     if (lines <= INLINE_PASTE.lines && clean.length <= INLINE_PASTE.chars) return this.insert(clean);
     const number = this.#pasted.size + 1;
     const mark = `[Pasted text ${number}: ${lines === 1 ? `${clean.length} characters` : `${lines} lines`}]`;
