@@ -85,7 +85,7 @@ test.each([...REPEATED, "<pre> ", "<a href=/x>y</a>", "<li>a"])(
   async (part) => {
     const world = nodeWorld();
     const html = Buffer.from(part.repeat(Math.floor(BUILTIN_LIMITS.fetchMaxBytes / part.length / 4))).toString("utf8");
-    const { value, longestMs } = await watchEventLoop(pageText(html, BASE, Pace.of(world)));
+    const { value, longestMs } = await watchEventLoop(() => pageText(html, BASE, Pace.of(world)));
     expect(value.text.length).toBeLessThanOrEqual(BUILTIN_LIMITS.fetchPage.maxTextChars);
     expect(longestMs).toBeLessThan(50);
   },

@@ -48,8 +48,10 @@ export const CLI_LIMITS = {
   quitMs: 1_500,
   /** Files that the chat offers behind an @, and how long it looks for them. */
   mentions: { files: 20_000, lookMs: 2_000 },
-  /** What the chat keeps of a command that the person ran with `!`, for the next prompt; and how long it may run. */
+  /** What the chat keeps of a command that the person ran with `!`, for the next prompt. */
   shellOutputBytes: 32_768,
+  /** What a command after `!` gets to end by itself once it is stopped, before it is killed. */
+  shellEndMs: 2_000,
   /** A picture that goes into a prompt; providers take no larger ones. */
   pictureBytes: 5_242_880,
   /** Piped input that is a prompt or part of one. */

@@ -8,6 +8,7 @@ import { defined } from "../base/json/defined.js";
 import { parseJson } from "../base/json/json.js";
 import { LIMITS } from "../base/limits.js";
 import { type ContentBlock, text } from "../base/text/content.js";
+import { withoutFinal } from "../base/text/ends.js";
 import { hostLine } from "../base/text/marking.js";
 import type { Model, ModelMessage, ModelToolCall, ModelToolResult } from "../models/index.js";
 import {
@@ -189,7 +190,7 @@ function failure({ error, text }: Answer): TenonError {
 }
 
 function refusal(words: string): Ending {
-  const reason = `${words.replace(/[.\s]+$/u, "")}. The prompt and what came after it are not part of the conversation any more`;
+  const reason = `${withoutFinal(words, ". \n\t")}. The prompt and what came after it are not part of the conversation any more`;
   return { stopReason: "refusal", cause: "refusal", reason };
 }
 

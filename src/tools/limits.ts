@@ -71,6 +71,8 @@ export const TOOL_LIMITS = {
   resultStore: { maxBytes: 536_870_912, maxMemoryBytes: 67_108_864, maxResults: 10_000 },
   /** What is encoded, written or searched of a kept result in one go: about a millisecond. */
   resultPieceBytes: 131_072,
+  /** The same of JSON, which is written token by token: a millisecond too, and three before it is compiled. */
+  resultJsonPieceChars: 32_768,
   /** Matches of one search in a result, and what is shown of a long line. */
   resultMatches: { max: 200, lineChars: 500 },
   /** Matching one line: more is a pattern that was made to take long. About 20 ms. */

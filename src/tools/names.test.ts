@@ -2,9 +2,17 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { ODD_SERVER_NAMES } from "../../test/odd-server-names.js";
+import { watchEventLoop } from "../testing/lab/index.js";
 import { mcpToolId, ToolNames, toolKey } from "./names.js";
 
 const HASH = /_[a-z2-7]{8}$/;
+
+test("the name of a server that is nothing but marks does not hold the event loop", async () => {
+  const server = `a${"-".repeat(60_000)}b`;
+  const { value, longestMs } = await watchEventLoop(async () => mcpToolId(server, "x"));
+  expect(value.length).toBeLessThanOrEqual(64);
+  expect(longestMs).toBeLessThan(50);
+});
 
 test("names lose only what no provider takes, and have no hash", () => {
   expect(mcpToolId("everything", "echo")).toBe("mcp__everything__echo");

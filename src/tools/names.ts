@@ -1,5 +1,6 @@
 // Names models call tools by: valid for every provider, readable, and unique within a session.
 import { createHash } from "node:crypto";
+import { withoutFinal } from "../base/text/ends.js";
 import type { ToolId } from "./tool.js";
 
 const PREFIX = "mcp__";
@@ -121,9 +122,8 @@ function serverPart(server: string, room: number): string {
 
 /** No `__` and no `_` at an end, so that a reader sees where the server's part ends. */
 export function slug(server: string): string {
-  return latin(server)
-    .replaceAll(/[^A-Za-z0-9-]+/g, "_")
-    .replaceAll(/^[_-]+|[_-]+$/g, "");
+  const plain = latin(server).replaceAll(/[^A-Za-z0-9-]+/g, "_");
+  return withoutFinal(plain, "_-").replace(/^[_-]+/, "");
 }
 
 function cleanTool(tool: string): string {

@@ -25,11 +25,11 @@ scenario(
     await using session = new TestSession();
     session.write(".gitignore", HOSTILE_IGNORE);
     for (let index = 0; index < 150; index++) session.write(`${"a".repeat(220)}${index}.txt`, "needle\n");
-    const found = await watchEventLoop(session.say("find_files", { pattern: "**/*a*a*a*9.txt" }));
+    const found = await watchEventLoop(() => session.say("find_files", { pattern: "**/*a*a*a*9.txt" }));
     expect(found.longestMs).toBeLessThan(MAX_HELD_MS);
     expect(found.value).toContain("9.txt");
     expect(found.value).toContain("[The .gitignore files have more or longer rules than are used.]");
-    const searched = await watchEventLoop(session.say("grep", { pattern: "(?=needle)needle", limit: 1 }));
+    const searched = await watchEventLoop(() => session.say("grep", { pattern: "(?=needle)needle", limit: 1 }));
     expect(searched.value).toContain("1: needle");
     expect(searched.longestMs).toBeLessThan(MAX_HELD_MS);
   },
@@ -57,21 +57,19 @@ scenario(
         // What the rules cannot tell within their steps is put to the person.
         expect(editor.questions).toHaveLength(1);
         const rules: readonly PolicyRule[] = ASK_ALL_RULES.map((rule) => ({ ...rule, effect: "deny" as const }));
-        const { longestMs, value } = await watchEventLoop(
-          Promise.resolve().then(() =>
-            decide(
-              {
-                origin: "builtin",
-                server: "tenon",
-                tool: "write_file",
-                trustsAnnotations: true,
-                arguments: { content },
-                paths: { folders: new Map(), values: new Map() },
-                mode: "ask",
-                mayBypass: false,
-              },
-              rules,
-            ),
+        const { longestMs, value } = await watchEventLoop(async () =>
+          decide(
+            {
+              origin: "builtin",
+              server: "tenon",
+              tool: "write_file",
+              trustsAnnotations: true,
+              arguments: { content },
+              paths: { folders: new Map(), values: new Map() },
+              mode: "ask",
+              mayBypass: false,
+            },
+            rules,
           ),
         );
         expect(value.effect).toBe("ask");
@@ -93,7 +91,7 @@ scenario(
       expect(editor.project.read("big.txt")).toBe(content);
       await using session = new TestSession();
       session.write("big.txt", before);
-      const written = await watchEventLoop(session.say("write_file", { path: "big.txt", content }));
+      const written = await watchEventLoop(() => session.say("write_file", { path: "big.txt", content }));
       expect(written.value).toContain("[The diff is cut here: it is too long to be shown.]");
       expect(written.value.length).toBeLessThan(BUILTIN_LIMITS.diff.maxShownBytes + 1_000);
       expect(written.longestMs).toBeLessThan(MAX_HELD_MS);
@@ -113,7 +111,7 @@ scenario(
         response.writeHead(200, { "content-type": "text/html" }).end(body);
       });
       await using session = new TestSession({ allowHosts: () => [`127.0.0.1:${site.port}`] });
-      const { value, longestMs } = await watchEventLoop(session.say("fetch_url", { url: site.url }));
+      const { value, longestMs } = await watchEventLoop(() => session.say("fetch_url", { url: site.url }));
       expect(value).toMatch(/^done: \[from /u);
       expect(longestMs, part).toBeLessThan(MAX_HELD_MS);
     }

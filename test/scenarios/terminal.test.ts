@@ -44,6 +44,25 @@ scenario(
 );
 
 scenario(
+  ["Z100"],
+  "a pasted text that begins with an exclamation mark is a prompt, and not run",
+  async () => {
+    using home = new TemporaryFolder();
+    await using provider = await fakeProvider();
+    provider.reply(DONE);
+    const cwd = projectIn(home);
+    await using terminal = await openChat(home, provider, { cwd });
+    await terminal.paste(`! touch ran\n${"and so on\n".repeat(20)}`);
+    await terminal.until("[Pasted text 1: 22 lines]");
+    await terminal.press("Enter");
+    await terminal.until("Done.");
+    expect(lastRequest(provider)).toContain("! touch ran\\nand so on");
+    expect(existsSync(join(cwd, "ran"))).toBe(false);
+  },
+  IN_TMUX,
+);
+
+scenario(
   ["Z101", "Z102"],
   "a server's notice and a change of the window's size leave a wrapped prompt as it was typed",
   async () => {

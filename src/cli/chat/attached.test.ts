@@ -1,4 +1,7 @@
 // A chat in a session that other clients use too: their turns, their answers, and a way out that stops nothing.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { aborted, type FakeAgent, TestChat, type Turn } from "../../../test/chat.js";
 import type { ChatOptions } from "./chat.js";
@@ -83,6 +86,31 @@ describe("tenon attach", () => {
     ]);
     expect(attached.methods).toEqual(["initialize", "session/load", "session/close"]);
     expect(attached.heard[0]?.params).toMatchObject({ _meta: { tenon: { role: "controller" } } });
+  });
+
+  it("takes back no change of a file: the one of that name here may be another one", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "tenon-attached-"));
+    try {
+      const path = join(folder, "a.txt");
+      writeFileSync(path, "new");
+      const attached = new Attached({
+        onJoin: async (turn) => {
+          await said(turn, ZED, "change it");
+          const content = [{ type: "diff" as const, path, oldText: "old", newText: "new" }];
+          await turn.update({ sessionUpdate: "tool_call", ...CALL, status: "completed", content });
+          await turn.update({ sessionUpdate: "available_commands_update", availableCommands: [] });
+          return { state: "idle" };
+        },
+      });
+      await attached.prompted();
+      attached.chat.type("/undo");
+      await attached.chat.output.until("There is no command /undo.");
+      attached.chat.type("/quit");
+      expect(await attached.done).toBe(0);
+      expect(readFileSync(path, "utf8")).toBe("new");
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 
   it("shows turns of others above the line that is typed, by whole lines", async () => {

@@ -249,7 +249,7 @@ function isForShell(line: string): boolean {
 
 /** By the person's own hand; what it printed goes with the next prompt. */
 async function shell(command: string, parts: Parts): Promise<Submitted> {
-  const { options, interrupts, screen, palette, liveView } = parts;
+  const { options, interrupts, screen, palette, liveView, clock } = parts;
   const stop = new AbortController();
   liveView?.prompted(`!${command}`);
   parts.record.stop = () => stop.abort();
@@ -258,6 +258,7 @@ async function shell(command: string, parts: Parts): Promise<Submitted> {
     () =>
       runShell(command, {
         ...{ cwd: options.cwd, env: options.env ?? {}, signal: AbortSignal.any([stop.signal, interrupts.quit]) },
+        clock,
         onLine: (line) => screen.line(palette.dim(`  ${visible(line)}`)),
       }),
   );

@@ -56,7 +56,8 @@ const COMMANDS: readonly Command[] = [
     isImmediate: true,
     run: async (_, ports) => showDiff(ports),
   },
-  { name: "undo", summary: "take back the changes of files of the last turn", run: undo },
+  // A shared session may run on another machine, and its files are there.
+  { name: "undo", summary: "take back the changes of files of the last turn", only: "own", run: undo },
   {
     name: "mode",
     input: "[name]",

@@ -38,7 +38,7 @@ function describeContent(content: ToolCallContent): string {
 /** The lines of a result; parts without any text give none. */
 export function contentLines(content: readonly ToolCallContent[]): string[] {
   return content.flatMap((item) => {
-    const text = describeContent(item).replace(/^\n+|\s+$/gu, "");
+    const text = describeContent(item).replace(/^\n+/u, "").trimEnd();
     return text === "" ? [] : text.split("\n");
   });
 }

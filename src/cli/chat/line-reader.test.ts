@@ -29,6 +29,16 @@ describe("LineReader", () => {
     expect(keyboard.output.text).toBe("› ");
   });
 
+  it("takes none of several pasted lines for a command of the shell", async () => {
+    const keyboard = new Keyboard();
+    const answer = keyboard.ask();
+    keyboard.input.write("![badge](x)\n!rm -rf .\nend\n");
+    expect([await answer, await keyboard.ask(), await keyboard.ask()]).toEqual([" ![badge](x)", " !rm -rf .", "end"]);
+    const alone = keyboard.ask();
+    keyboard.input.write("!ls\n");
+    expect(await alone).toBe("!ls");
+  });
+
   it("puts the question back below what is written in between", async () => {
     const keyboard = new Keyboard();
     const answer = keyboard.ask();

@@ -63,7 +63,8 @@ export class LineReader implements Asker {
         signal.removeEventListener("abort", close);
         quiet.end();
         this.#open = undefined;
-        const [first, ...rest] = lines;
+        // Several at once were pasted, or typed blindly: none of them is a command for the shell.
+        const [first, ...rest] = lines.length > 1 ? lines.map((line) => line.replace(/^!/u, " !")) : lines;
         this.#ahead.push(...rest);
         // Nobody pressed Enter: what is printed next must not continue the question's line.
         if (first === undefined) this.#options.output.write("\n");

@@ -4,6 +4,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, extname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { ContentBlock } from "@agentclientprotocol/sdk";
+import { withoutFinal } from "../../base/text/ends.js";
 import { CLI_LIMITS } from "../limits.js";
 
 const PICTURES: Readonly<Record<string, string>> = {
@@ -29,7 +30,7 @@ export async function preparePrompt(text: string, cwd: string, home: string | un
   const problems: string[] = [];
   const seen = new Set<string>();
   for (const [, mention, quoted, bare] of text.matchAll(WORDS)) {
-    const word = (mention ?? quoted ?? bare ?? "").replaceAll("\\ ", " ").replace(/[,.;:!?)]+$/u, "");
+    const word = withoutFinal((mention ?? quoted ?? bare ?? "").replaceAll("\\ ", " "), ",.;:!?)");
     const path = pathOf(word, cwd, home);
     const mimeType = PICTURES[extname(path).toLowerCase()];
     // Without an @ only pictures are taken: a path in a sentence is a path.
@@ -40,6 +41,8 @@ export async function preparePrompt(text: string, cwd: string, home: string | un
     if (mimeType === undefined) {
       const uri = pathToFileURL(path).href;
       blocks.push({ type: "resource_link", uri, name: relative(cwd, path) || basename(path) });
+    } else if (!found.isFile()) {
+      problems.push(`${word} is no file`); // a pipe would be waited for
     } else if (found.size > CLI_LIMITS.pictureBytes) {
       problems.push(`${word} is too large for a prompt (${found.size} bytes, at most ${CLI_LIMITS.pictureBytes})`);
     } else {

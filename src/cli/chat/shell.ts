@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CLI_LIMITS } from "../limits.js";
+import type { Clock } from "../terminal/stream.js";
 
 export interface ShellResult {
   readonly output: string;
@@ -13,18 +14,23 @@ export interface ShellResult {
 /** The rest of a longer line is not shown. */
 const MAX_LINE = 16_384;
 
-/** In the person's shell, with its output line by line. Ended by the signal with all that it started. */
+/**
+ * In the person's shell, with its output line by line. The signal ends it with all that it started, by force where it does
+ * not end by itself; what has left its process group may go on, and is not waited for.
+ */
 export async function runShell(
   command: string,
   {
     cwd,
     env,
     signal,
+    clock,
     onLine,
   }: {
     readonly cwd: string;
     readonly env: NodeJS.ProcessEnv;
     readonly signal: AbortSignal;
+    readonly clock: Pick<Clock, "after">;
     readonly onLine: (line: string) => void;
   },
 ): Promise<ShellResult> {
@@ -40,15 +46,24 @@ export async function runShell(
     });
     let output = "";
     let line = "";
-    const end = () => {
+    const kill = (how: "SIGTERM" | "SIGKILL") => {
       if (child.pid === undefined) return;
       try {
-        process.kill(process.platform === "win32" ? child.pid : -child.pid, "SIGTERM");
+        process.kill(process.platform === "win32" ? child.pid : -child.pid, how);
       } catch {
         // It is over already.
       }
     };
-    signal.addEventListener("abort", end, { once: true });
+    let patience: (() => void) | undefined;
+    const end = () => {
+      kill("SIGTERM");
+      patience = clock.after(CLI_LIMITS.shellEndMs, () => {
+        kill("SIGKILL");
+        for (const stream of [child.stdout, child.stderr]) stream.destroy(); // another process may still hold them
+      });
+    };
+    if (signal.aborted) end();
+    else signal.addEventListener("abort", end, { once: true });
     const hear = (chunk: string) => {
       if (output.length < CLI_LIMITS.shellOutputBytes)
         output += chunk.slice(0, CLI_LIMITS.shellOutputBytes - output.length);
@@ -69,6 +84,7 @@ export async function runShell(
         .on("error", () => {});
     const over = (code: number | null, words = "") => {
       signal.removeEventListener("abort", end);
+      patience?.();
       if (line !== "") onLine(line);
       if (words !== "") onLine(words);
       resolve({ output: output + words, code });

@@ -1,6 +1,6 @@
 // Breaking lines: text of narrow characters takes a shorter way, which must come to the same lines.
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { type Span, spansWidth, styled, wrapSpans } from "./spans.js";
 import { displayWidth, isNarrow } from "./text.js";
 
@@ -21,6 +21,17 @@ describe("wrapSpans", () => {
     const lines = wrapSpans([{ text: "a " }, { text: "bold words here", style: bold }, { text: "." }], 12);
     expect(lines.map((line) => styled(line))).toEqual(["a <b>bold words</b>", "<b>here</b>."]);
   });
+
+  it.each(["日本語の文。", "e\u0301\u0302", "👩‍👩‍👧", "e\u0301語"])(
+    "takes a long %s apart once, not each character again",
+    (piece) => {
+      const segment = vi.spyOn(Intl.Segmenter.prototype, "segment");
+      const lines = wrap(piece.repeat(1_000), 80);
+      expect(segment.mock.calls.length).toBeLessThan(4);
+      expect(lines.join("")).toBe(piece.repeat(1_000));
+      expect(lines.every((line) => displayWidth(line) <= 80)).toBe(true);
+    },
+  );
 
   it("comes to the same lines for narrow text as for all other", () => {
     const text = fc.string({ unit: fc.constantFrom("a", "bc", "é", "—", " ", "  ", "\n", "longer"), maxLength: 40 });

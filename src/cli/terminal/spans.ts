@@ -1,5 +1,5 @@
 // Styled text in pieces, broken between words so that it fits a width. Styles are put on after that, so that no line leaves one open.
-import { displayWidth, graphemesOf, isNarrow } from "./text.js";
+import { cells, displayWidth, graphemesOf, isNarrow } from "./text.js";
 
 export interface Span {
   readonly text: string;
@@ -99,13 +99,12 @@ function endOfWord(plain: string, from: number, before: number): number {
 function unitsOf(spans: readonly Span[]): Unit[] {
   const units: Unit[] = [];
   let isOpen = false; // the last unit is a word that may go on
-  const add = (kind: Unit["kind"], span: Span) => {
-    const cells = kind === "break" ? 0 : displayWidth(span.text);
+  const add = (kind: Unit["kind"], span: Span, width: number) => {
     const last = units.at(-1);
     if (last && ((kind === "word" && isOpen) || (kind === "blank" && last.kind === "blank"))) {
       last.spans.push(span);
-      last.cells += cells;
-    } else units.push({ kind, spans: [span], cells });
+      last.cells += width;
+    } else units.push({ kind, spans: [span], cells: width });
   };
   for (const { text, style } of spans) {
     for (const [piece] of text.matchAll(PIECES)) {
@@ -114,11 +113,11 @@ function unitsOf(spans: readonly Span[]): Unit[] {
         for (const character of graphemesOf(piece)) {
           const isUnspaced = UNSPACED.test(character);
           if (isUnspaced) isOpen = false;
-          add("word", { text: character, style });
+          add("word", { text: character, style }, cells(character));
           isOpen = !isUnspaced;
         }
       } else {
-        add(kind, { text: piece, style });
+        add(kind, { text: piece, style }, kind === "break" ? 0 : displayWidth(piece));
         isOpen = kind === "word";
       }
     }
@@ -133,15 +132,15 @@ function cut(unit: Unit, width: number): Pick<Unit, "spans" | "cells">[] {
   for (const { text, style } of unit.spans) {
     let taken = "";
     for (const character of graphemesOf(text)) {
-      const cells = displayWidth(character);
-      if (part.cells + cells > width && part.cells > 0) {
+      const taking = cells(character);
+      if (part.cells + taking > width && part.cells > 0) {
         if (taken !== "") part.spans.push({ text: taken, style });
         taken = "";
         part = { spans: [], cells: 0 };
         parts.push(part);
       }
       taken += character;
-      part.cells += cells;
+      part.cells += taking;
     }
     if (taken !== "") part.spans.push({ text: taken, style });
   }

@@ -4,7 +4,7 @@ import { PassThrough } from "node:stream";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { columnsOf, createPalette, formatElapsed, isTerminal, mayColor } from "./stream.js";
-import { clipToWidth, displayWidth, openEndAt, renderTable, visible } from "./text.js";
+import { clipToWidth, displayWidth, graphemesOf, openEndAt, renderTable, visible } from "./text.js";
 
 describe("displayWidth", () => {
   it.each([
@@ -18,6 +18,23 @@ describe("displayWidth", () => {
     ["", 0],
   ])("counts the cells of %s", (text, width) => {
     expect(displayWidth(text)).toBe(width);
+  });
+
+  it("takes every text apart as the segmenter does", () => {
+    const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+    const any = fc.string({ unit: "binary" });
+    const ofEastAsia = fc.string({
+      unit: fc.integer({ min: 0x3000, max: 0xff60 }).map((code) => String.fromCharCode(code)),
+    });
+    fc.assert(
+      fc.property(
+        fc.array(fc.oneof(any, ofEastAsia, fc.constantFrom("語", "か\u3099", "한\u11ab", "ｶﾞ", "。"))),
+        (parts) => {
+          const text = parts.join("");
+          expect(graphemesOf(text)).toEqual(Array.from(segmenter.segment(text), ({ segment }) => segment));
+        },
+      ),
+    );
   });
 });
 

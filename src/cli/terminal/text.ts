@@ -57,6 +57,10 @@ const SEQUENCE = /^(?:\p{Regional_Indicator}{2}|[0-9#*]\ufe0f?\u20e3|\p{Extended
 const NARROW =
   /^[\x20-\x7e\xa1-\xac\xae-\u02ff\u0391-\u03ff\u0400-\u0482\u048a-\u052f\u2010-\u2015\u2018-\u2027\u2030-\u203b\u2190-\u21ff\u2212\u2500-\u259f\u2713\u2717\u276f]*$/;
 
+/** Letters of the scripts of East Asia: none of them is joined with another of these or of `NARROW`. */
+const UNJOINED =
+  /^[\x20-\x7e\xa1-\xac\xae-\u02ff\u0391-\u03ff\u0400-\u0482\u048a-\u052f\u2010-\u2015\u2018-\u2027\u3000-\u3029\u3041-\u3096\u309b-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60]*$/;
+
 let segmenter: Intl.Segmenter | undefined;
 
 /** Made when it is needed: most text needs none, and the first one takes its time. */
@@ -67,14 +71,16 @@ function segmentsOf(text: string): Intl.Segments {
 
 /** What a person takes for one character each: a letter with its accents, a family of pictures. */
 export function graphemesOf(text: string): string[] {
-  return NARROW.test(text) ? text.split("") : Array.from(segmentsOf(text), ({ segment }) => segment);
+  return UNJOINED.test(text) || NARROW.test(text)
+    ? text.split("")
+    : Array.from(segmentsOf(text), ({ segment }) => segment);
 }
 
 /** Escape sequences are not cells: see `withoutStyles` for text that has some. */
 export function displayWidth(text: string): number {
   if (isNarrow(text)) return text.length;
   let width = 0;
-  for (const { segment } of segmentsOf(text)) width += cells(segment);
+  for (const character of graphemesOf(text)) width += cells(character);
   return width;
 }
 
@@ -97,8 +103,8 @@ export function clipToWidth(text: string, columns: number): string {
   return `${kept}…`;
 }
 
-/** Of one grapheme. Terminals add up the code points of a syllable, and draw a sequence of pictures as one. */
-function cells(grapheme: string): number {
+/** How many cells one of `graphemesOf` takes. Terminals add up the code points of a syllable, and draw a sequence of pictures as one. */
+export function cells(grapheme: string): number {
   if (SEQUENCE.test(grapheme)) return 2;
   let width = 0;
   for (const character of grapheme) {

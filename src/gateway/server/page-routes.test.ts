@@ -6,6 +6,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
+import { watchEventLoop } from "../../testing/lab/index.js";
 import { GATEWAY_LIMITS } from "../limits.js";
 import type { Scope } from "../protocol.js";
 import { type Gateway, type GatewayAccess, openAccess, startGateway } from "./gateway.js";
@@ -453,6 +454,15 @@ test("a cookie counts at the Host that the page itself is at: not at another por
     }
     expect(await audit()).toContain('"reason":"origin"');
   }, options);
+});
+
+test("a Cookie header of blanks does not hold the event loop", async () => {
+  const request = new IncomingMessage(new Socket());
+  request.headers.cookie = `a${" ".repeat(GATEWAY_LIMITS.head.maxBytes)}b; tenon-7000=c`;
+  const entrance = { kind: "tcp", host: "127.0.0.1", port: 7_000, isTls: false } as const;
+  const { value, longestMs } = await watchEventLoop(async () => cookieOf(request, entrance));
+  expect(value).toBe("c");
+  expect(longestMs).toBeLessThan(50);
 });
 
 test("of any Cookie header the value of one cookie of our name is read, and of several none", () => {

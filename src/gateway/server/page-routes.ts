@@ -111,7 +111,9 @@ export class PageRoutes {
       vary: "accept-encoding",
       ...defined({ "content-encoding": encoding }),
     };
-    const known = String(request.headers["if-none-match"] ?? "").split(/\s*,\s*/u);
+    const known = String(request.headers["if-none-match"] ?? "")
+      .split(",")
+      .map((tag) => tag.trim());
     if (known.includes(etag)) {
       response.writeHead(304, headers);
       response.end();
@@ -273,7 +275,7 @@ function setCookie(value: string, maxAgeSeconds: number, entrance: TcpEntrance):
 /** The cookie of the page. One that was sent twice is none: another server of the host may have set the other. */
 export function cookieOf({ headers }: IncomingMessage, entrance: TcpEntrance): string | undefined {
   const name = cookieName(entrance);
-  const pairs = (headers.cookie ?? "").split(/\s*;\s*/u).map((pair) => pair.split("=", 2));
+  const pairs = (headers.cookie ?? "").split(";").map((pair) => pair.trim().split("=", 2));
   const values = pairs.filter(([key]) => key === name).map(([, value = ""]) => value);
   return values.length === 1 ? values[0] : undefined;
 }

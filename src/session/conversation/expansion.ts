@@ -6,6 +6,7 @@ import { messageOf } from "../../base/errors.js";
 import { isJsonObject } from "../../base/json/json.js";
 import type { World } from "../../base/ports/world.js";
 import { type ContentBlock, text } from "../../base/text/content.js";
+import { withoutFinal } from "../../base/text/ends.js";
 import {
   alreadyMarked,
   hostLine,
@@ -206,7 +207,7 @@ function mentionsOf(block: ContentBlock, isServer: (name: string) => boolean): r
   if (block.type !== "text") return [];
   return [...block.text.matchAll(/(?<![\p{L}\p{N}_])@([^\s:@]+):(\S+)/gu)].flatMap(([, server = "", rest = ""]) => {
     // A sentence may end with a mention; addresses hardly ever end like this.
-    const uri = rest.replace(/[.,;:!?)\]}"'`>]+$/u, "");
+    const uri = withoutFinal(rest, ".,;:!?)]}\"'`>");
     return uri !== "" && isServer(server) ? [{ server, uri }] : [];
   });
 }

@@ -4,6 +4,7 @@ import { type Answer, type Ask, FakeLink } from "../../../test/fake-link.js";
 import { LIMITS } from "../../base/limits.js";
 import { type ContentBlock, text } from "../../base/text/content.js";
 import { fakeWorld, settle } from "../../testing/index.js";
+import { watchEventLoop } from "../../testing/lab/index.js";
 import { SESSION_LIMITS } from "../limits.js";
 import { attachMentions, mentionsIn, type ResourceServer } from "./expansion.js";
 
@@ -20,6 +21,13 @@ describe("what is mentioned", () => {
       { server: "db", uri: "table://a" },
       { server: "db", uri: "table://b" },
     ]);
+  });
+
+  test("in one that never ends its punctuation, without holding the event loop", async () => {
+    const words = `@db:${".".repeat(60_000)}a`;
+    const { value, longestMs } = await watchEventLoop(async () => mentionsIn([text(words)], () => true));
+    expect(value).toEqual([{ server: "db", uri: words.slice(4) }]);
+    expect(longestMs).toBeLessThan(50);
   });
 
   test("each once, bounded, and not what is there already", () => {

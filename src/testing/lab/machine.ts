@@ -8,10 +8,10 @@ export interface Watched<T> {
 }
 
 /**
- * The longest turn until the promise settles. In CPU time of this thread where the system tells it: on a machine that
- * is busy with other things, time on the clock says more about those than about us.
+ * The longest turn until the work is done, what it does before its first wait included. In CPU time of this thread where
+ * the system tells it: on a machine that is busy with other things, time on the clock says more about those than about us.
  */
-export async function watchEventLoop<T>(promise: Promise<T>): Promise<Watched<T>> {
+export async function watchEventLoop<T>(work: () => Promise<T>): Promise<Watched<T>> {
   let longestMs = 0;
   let last = busyMs();
   let isOver = false;
@@ -23,7 +23,7 @@ export async function watchEventLoop<T>(promise: Promise<T>): Promise<Watched<T>
   };
   setTimeout(tick, 1);
   try {
-    const value = await promise;
+    const value = await work();
     tick(); // the turn that settled it counts too
     return { value, longestMs };
   } finally {

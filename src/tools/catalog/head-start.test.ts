@@ -1,6 +1,7 @@
 // A head start is small, has the best, and no server takes all of it.
 import { expect, test } from "vitest";
 import { testSource, testTool } from "../../../test/tool-source.js";
+import { watchEventLoop } from "../../testing/lab/index.js";
 import { TOOL_LIMITS } from "../limits.js";
 import { ToolNames } from "../names.js";
 import { KnownTools, mentionedTools } from "./offer.js";
@@ -59,4 +60,11 @@ test("the index of servers stays within its bound, whatever servers say", () => 
 
 test("mentions are words of their own, without the punctuation after them, each once", () => {
   expect(mentionedTools("a @tool:x/y, @tool:x/y. (@tool:z) name@tool:no @tool: @tools:no")).toEqual(["x/y", "z"]);
+});
+
+test("a mention with many marks in it does not hold the event loop", async () => {
+  const name = `${".".repeat(60_000)}x`;
+  const { value, longestMs } = await watchEventLoop(async () => mentionedTools(`@tool:${name}.`));
+  expect(value).toEqual([name]);
+  expect(longestMs).toBeLessThan(50);
 });

@@ -2,6 +2,7 @@
 import { contained } from "../../base/async/scope.js";
 import type { JsonObject } from "../../base/json/json.js";
 import { sharedLog } from "../../base/ports/world.js";
+import { withoutFinal } from "../../base/text/ends.js";
 import { markForeign } from "../../base/text/marking.js";
 import { plainToolId, ToolNames, toolKey } from "../names.js";
 import { cut } from "../one-line.js";
@@ -463,7 +464,7 @@ export function pathOf({ source, raw }: KnownTool): string {
 /** What a prompt names as `@tool:name`; the name ends at white space, and punctuation after it is not part of it. */
 export function mentionedTools(prompt: string): readonly string[] {
   const names = [...prompt.matchAll(/(?<![\p{L}\p{N}_])@tool:(\S+)/gu)].map(([, name = ""]) =>
-    name.replace(/[.,;:!?)\]}"'`]+$/u, ""),
+    withoutFinal(name, ".,;:!?)]}\"'`"),
   );
   return [...new Set(names.filter((name) => name !== ""))];
 }

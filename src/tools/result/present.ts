@@ -1,5 +1,6 @@
 // The form of an outcome for a model and for people: every block kind, within the bounds, marked, nothing left silent.
 import { type Eventual, whenThere } from "../../base/async/eventual.js";
+import { Pace } from "../../base/async/pace.js";
 import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonValue, parseJson, sameJson } from "../../base/json/json.js";
@@ -159,8 +160,10 @@ class Presentation {
   readonly #store: ResultStore;
   readonly #facts: { readonly origin: string };
   readonly #media: MediaAllowance;
+  readonly #pace: Pace;
 
   constructor(context: ResultContext) {
+    this.#pace = Pace.of(context.store.world);
     this.#store = context.store;
     this.#facts = { origin: context.origin };
     this.#media = new MediaAllowance(context);
@@ -221,16 +224,20 @@ class Presentation {
     if (structured === undefined) return undefined;
     const texts = placed.flatMap(({ words }) => words?.text ?? []);
     if (texts.every((one) => one.trim() === "")) {
-      const { text: json, isWhole } = jsonStart(structured, LIMITS.resultMaxBytes);
+      const { text: json, isWhole } = await this.#start(structured, LIMITS.resultMaxBytes);
       return isWhole ? { text: json } : await this.#keptValue(structured, "structured content");
     }
     if (isSaidBy(texts, structured)) return undefined;
     const chars = texts.reduce((sum, one) => sum + one.length, 0);
-    if (jsonStart(structured, Math.min(MAX_COMPARED, chars)).isWhole) return undefined;
-    const { text: json, isWhole } = jsonStart(structured, TOOL_LIMITS.structuredInlineBytes);
+    if ((await this.#start(structured, Math.min(MAX_COMPARED, chars))).isWhole) return undefined;
+    const { text: json, isWhole } = await this.#start(structured, TOOL_LIMITS.structuredInlineBytes);
     if (isWhole) return { text: json };
     const { kept: _, ...label } = await this.#keptValue(structured, "more than the text says, as structured content");
     return label;
+  }
+
+  #start(value: JsonValue, maxChars: number): Eventual<ReturnType<typeof jsonStart>> {
+    return this.#pace.runAtOnce(() => jsonStart(value, maxChars));
   }
 
   async #keptValue(value: JsonValue, what: string): Promise<Words> {

@@ -106,7 +106,8 @@ export class ResultStore implements AsyncDisposable {
   async #keepPieces(form: KeptForm, facts: KeepFacts, pieces: () => Iterable<string>): Promise<Kept> {
     return await this.#keep(form, facts, async (storage, name) => {
       const size = { bytes: 0, lines: 1 };
-      await storage.write(name, counted(encoded(pieces()), size, this.#maxBytes));
+      const chars = form === "json" ? TOOL_LIMITS.resultJsonPieceChars : TOOL_LIMITS.resultPieceBytes;
+      await storage.write(name, counted(encoded(pieces(), chars), size, this.#maxBytes));
       return form === "base64" ? { bytes: size.bytes } : size;
     });
   }
@@ -262,7 +263,8 @@ function memoryStorage(world: World, maxBytes: number): ResultStorage {
     const kept: Uint8Array[] = [];
     let bytes = 0;
     const iterator = parts[Symbol.iterator]();
-    for (let step = iterator.next(); !step.done; step = await pace.run(() => iterator.next())) {
+    const next = () => pace.run(() => iterator.next());
+    for (let step = await next(); !step.done; step = await next()) {
       bytes += step.value.length;
       if (bytes > maxBytes) throw tooMuch();
       kept.push(step.value);
@@ -318,11 +320,11 @@ function* parted(texts: readonly string[]): Generator<string, void, void> {
 }
 
 /** Short pieces go together: a thousand small blocks are no thousand writes. */
-function* encoded(pieces: Iterable<string>): Generator<Uint8Array, void, void> {
+function* encoded(pieces: Iterable<string>, pieceChars: number): Generator<Uint8Array, void, void> {
   let held = "";
   for (const piece of pieces) {
     held += piece;
-    if (held.length < TOOL_LIMITS.resultPieceBytes) continue;
+    if (held.length < pieceChars) continue;
     yield Buffer.from(held);
     held = "";
   }

@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../../base/json/json.js";
+import { watchEventLoop } from "../../../testing/lab/index.js";
 import { createPalette } from "../../terminal/stream.js";
 import { signatureLines } from "./signature.js";
 
@@ -36,4 +37,17 @@ test("of any schema is made without throwing, and shows no control character", (
       expect(lines.join("")).not.toMatch(/\p{Cc}/u);
     }),
   );
+});
+
+const nested = (depth: number): JsonObject =>
+  depth === 0 ? { type: "string" } : { type: ["array", "array"], items: nested(depth - 1) };
+const toItself = { anyOf: Array.from({ length: 120 }, () => ({ $ref: "#/$defs/a" })) };
+
+test.each<[string, JsonObject]>([
+  ["arrays of arrays, two at a time", { properties: { a: nested(20) } }],
+  ["many references to itself", { properties: { a: toItself }, $defs: { a: toItself } }],
+])("of %s is made at once, and says that there is more", async (_, schema) => {
+  const { value, longestMs } = await watchEventLoop(async () => shown(schema));
+  expect(value.find((line) => line.startsWith("look("))).toContain("…");
+  expect(longestMs).toBeLessThan(50);
 });

@@ -9,6 +9,14 @@ import { shellWord } from "./next-steps.js";
 /** Schemas may refer to themselves; deeper types are named, not written out. */
 const MOST_DEPTH = 3;
 const MOST_CHOICES = 12;
+/** Types that are looked at for one signature: a few that refer to each other make millions. */
+const MOST_TYPES = 1_000;
+
+/** Where `$ref` looks, and how many types may still be looked at. */
+interface Reading {
+  readonly whole: JsonObject;
+  left: number;
+}
 
 export function signatureLines(
   server: string,
@@ -43,10 +51,11 @@ function fieldsOf(schema: JsonObject): readonly Field[] {
   const { properties, required } = schema;
   const needed: readonly JsonValue[] = Array.isArray(required) ? required : [];
   const entries = Object.entries(isJsonObject(properties) ? properties : {});
+  const reading: Reading = { whole: schema, left: MOST_TYPES };
   return entries
     .map(([name, field]) => ({
       name: visibleLine(name),
-      type: typeText(field, schema, 0),
+      type: typeText(field, reading, 0),
       isRequired: needed.includes(name),
       about: aboutText(field),
     }))
@@ -75,11 +84,13 @@ function aboutText(field: JsonValue | undefined): string {
   return [text, unless].filter((part) => part !== "").join(" ");
 }
 
-/** As TypeScript would write it. `whole`: where `$ref` looks. */
-function typeText(schema: JsonValue | undefined, whole: JsonObject, depth: number): string {
+/** As TypeScript would write it. */
+function typeText(schema: JsonValue | undefined, reading: Reading, depth: number): string {
+  if (reading.left === 0) return "…";
+  reading.left -= 1;
   if (schema === true || !isJsonObject(schema)) return "any";
   const { $ref, const: only, enum: choices, anyOf, oneOf, type, items, properties } = schema;
-  if (typeof $ref === "string") return referredText($ref, whole, depth);
+  if (typeof $ref === "string") return referredText($ref, reading, depth);
   if (only !== undefined) return visibleLine(JSON.stringify(only));
   if (Array.isArray(choices)) {
     const shown = choices.slice(0, MOST_CHOICES).map((choice) => visibleLine(JSON.stringify(choice)));
@@ -90,36 +101,36 @@ function typeText(schema: JsonValue | undefined, whole: JsonObject, depth: numbe
     : Array.isArray(oneOf)
       ? oneOf
       : undefined;
-  if (branches) return [...new Set(branches.map((branch) => typeText(branch, whole, depth)))].join(" | ");
-  if (Array.isArray(type)) return type.map((one) => typeText({ ...schema, type: one }, whole, depth)).join(" | ");
+  if (branches) return [...new Set(branches.map((branch) => typeText(branch, reading, depth)))].join(" | ");
+  if (Array.isArray(type)) return type.map((one) => typeText({ ...schema, type: one }, reading, depth)).join(" | ");
   if (type === "array") {
-    const item = typeText(items, whole, depth);
+    const item = typeText(items, reading, depth);
     return item.includes(" ") && !item.startsWith("{") ? `(${item})[]` : `${item}[]`;
   }
-  if (type === "object" || properties !== undefined) return objectText(schema, whole, depth);
+  if (type === "object" || properties !== undefined) return objectText(schema, reading, depth);
   return typeof type === "string" ? visibleLine(type) : "any";
 }
 
-function objectText(schema: JsonObject, whole: JsonObject, depth: number): string {
+function objectText(schema: JsonObject, reading: Reading, depth: number): string {
   const { properties, required } = schema;
   if (!isJsonObject(properties) || depth >= MOST_DEPTH) return "object";
   const needed: readonly JsonValue[] = Array.isArray(required) ? required : [];
   const fields = Object.entries(properties).map(([name, field]) => {
-    return `${visibleLine(name)}${needed.includes(name) ? "" : "?"}: ${typeText(field, whole, depth + 1)}`;
+    return `${visibleLine(name)}${needed.includes(name) ? "" : "?"}: ${typeText(field, reading, depth + 1)}`;
   });
   return fields.length === 0 ? "{}" : `{ ${fields.join(", ")} }`;
 }
 
-function referredText(reference: string, whole: JsonObject, depth: number): string {
+function referredText(reference: string, reading: Reading, depth: number): string {
   const [, place, name] = /^#\/(\$defs|definitions)\/([^/]+)$/u.exec(reference) ?? [];
-  const defined = place === undefined ? undefined : whole[place];
+  const defined = place === undefined ? undefined : reading.whole[place];
   const found = isJsonObject(defined) && name !== undefined && Object.hasOwn(defined, name) ? defined[name] : undefined;
   if (found === undefined || depth >= MOST_DEPTH) return visibleLine(name ?? "any");
-  return typeText(found, whole, depth + 1);
+  return typeText(found, reading, depth + 1);
 }
 
 function resultText({ outputSchema }: McpTool): string {
-  return outputSchema === undefined ? "" : `: ${typeText(outputSchema, outputSchema, 0)}`;
+  return outputSchema === undefined ? "" : `: ${typeText(outputSchema, { whole: outputSchema, left: MOST_TYPES }, 0)}`;
 }
 
 function hintTexts({ annotations = {} }: McpTool): readonly string[] {

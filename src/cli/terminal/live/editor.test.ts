@@ -1,5 +1,6 @@
 // Editing several lines: words, wide characters, pasted text.
 import { describe, expect, it } from "vitest";
+import { watchEventLoop } from "../../../testing/lab/index.js";
 import { Editor } from "./editor.js";
 import { KeyDecoder } from "./keys.js";
 
@@ -34,6 +35,27 @@ describe("Editor", () => {
     expect(lines.text).toBe("onetwo");
   });
 
+  it("knows words from other marks and blanks, also in a very long text", async () => {
+    for (const [text, left] of [
+      ["one two  ", "one "],
+      ["a.b::", "a.b"],
+      ["wörd_1", ""],
+      ["x 👍👍", "x "],
+      ["  ", ""],
+    ] as const) {
+      const editor = typed();
+      editor.set(text, text.length);
+      editor.erase("word", -1);
+      expect(editor.text).toBe(left);
+    }
+    const editor = typed();
+    const long = `${"a".repeat(60_000)}==`;
+    editor.set(long, long.length);
+    const { longestMs } = await watchEventLoop(async () => editor.erase("word", -1));
+    expect(editor.text).toBe(long.slice(0, -2));
+    expect(longestMs).toBeLessThan(50);
+  });
+
   it("shows long pasted text by its size, sends all of it, and removes it as one", () => {
     const text = Array.from({ length: 30 }, (_, index) => `line ${index}`).join("\n");
     const editor = typed("see ", `\u001b[200~${text}\u001b[201~`, " end");
@@ -48,6 +70,20 @@ describe("Editor", () => {
     expect(editor.text).toBe("[Pasted text 1: 4194304 characters, too long: its end is left out]");
     expect(editor.whole).toHaveLength(4_194_304);
     expect(typed(`\u001b[200~${"x".repeat(4_194_304)}\u001b[201~`).text).toBe("[Pasted text 1: 4194304 characters]");
+  });
+
+  it("never makes a command for the shell of several pasted lines, nor any command of some that are not shown", () => {
+    const paste = (text: string) => `\u001b[200~${text}\u001b[201~`;
+    expect(typed(paste("![badge](x)\nrm -rf .")).whole).toBe(" ![badge](x)\nrm -rf .");
+    expect(typed(paste(`!${"x".repeat(2_000)}`)).whole).toBe(`Pasted text:\n!${"x".repeat(2_000)}`);
+    expect(typed(paste(`!a${"\nb".repeat(30)}`)).whole).toBe(`Pasted text:\n !a${"\nb".repeat(30)}`);
+    const add = `/mcp add x -- sh -c 'run'${"\nb".repeat(30)}`;
+    expect(typed(paste(`\n${add}`)).whole).toBe(`Pasted text:\n\n${add}`);
+    expect(typed("a", paste(add), "\u0001", "\u001b[3~").whole).toBe(`Pasted text:\n${add}`);
+    expect(typed(paste("/help")).whole).toBe("/help");
+    expect(typed(paste("!npm test")).whole).toBe("!npm test");
+    expect(typed("!", paste("a\nb")).whole).toBe("!a\nb");
+    expect(typed("see ", paste("!a\nb")).whole).toBe("see !a\nb");
   });
 
   it("puts the cursor where it belongs in wrapped lines of wide characters", () => {

@@ -31,11 +31,13 @@ export class Editor {
     return this.#text === "";
   }
 
-  /** As it is sent. */
+  /** As it is sent. What begins with text that is not shown is no command. */
   get whole(): string {
+    const begin = this.#text.trimStart();
+    const isHidden = [...this.#pasted.keys()].some((mark) => begin.startsWith(mark));
     let whole = this.#text;
     for (const [mark, text] of this.#pasted) whole = whole.replace(mark, () => text);
-    return whole;
+    return isHidden && /^\s*[!/]/u.test(whole) ? `Pasted text:\n${whole}` : whole;
   }
 
   set(text: string, cursor: number = text.length): void {
@@ -50,8 +52,10 @@ export class Editor {
   }
 
   paste(text: string, isCut = false): void {
-    const clean = text.replaceAll(/\r\n?/gu, "\n");
-    const lines = clean.split("\n").length;
+    const given = text.replaceAll(/\r\n?/gu, "\n");
+    const lines = given.split("\n").length;
+    // `![badge](…)` begins many a README: several lines are no command for the shell.
+    const clean = this.#cursor === 0 && lines > 1 ? given.replace(/^!/u, " !") : given;
     if (lines <= INLINE_PASTE.lines && clean.length <= INLINE_PASTE.chars) return this.insert(clean);
     const number = this.#pasted.size + 1;
     const size = lines === 1 ? `${clean.length} characters` : `${lines} lines`;
@@ -149,11 +153,9 @@ export class Editor {
       const one = (step < 0 ? near.at(-1) : near[0]) ?? (step < 0 ? before.slice(-1) : after.slice(0, 1));
       return this.#cursor + step * one.length;
     }
-    const [word = ""] =
-      (step < 0
-        ? /(?:[\p{L}\p{N}_]+|[^\p{L}\p{N}_\s]+)?\s*$/u.exec(before)
-        : /^\s*(?:[\p{L}\p{N}_]+|[^\p{L}\p{N}_\s]+)?/u.exec(after)) ?? [];
-    return this.#cursor + step * word.length;
+    if (step < 0) return beginOfWord(before);
+    const [word = ""] = /^\s*(?:[\p{L}\p{N}_]+|[^\p{L}\p{N}_\s]+)?/u.exec(after) ?? [];
+    return this.#cursor + word.length;
   }
 
   /** Lines no wider than `columns`, broken between words, the first one behind `prompt`, the others indented as far. */
@@ -262,3 +264,17 @@ const META: Actions = {
   d: (editor) => editor.erase("word", 1),
   backspace: (editor) => editor.erase("word", -1),
 };
+
+/** Of the last word, or run of other marks, before the end. Read from there: a pattern would try every place before it. */
+function beginOfWord(text: string): number {
+  let begin = text.trimEnd().length;
+  let isOfWord: boolean | undefined;
+  while (begin > 0) {
+    const [last = ""] = /[^]$/u.exec(text.slice(Math.max(0, begin - 2), begin)) ?? [];
+    const isLetter = /[\p{L}\p{N}_]/u.test(last);
+    if (/\s/u.test(last) || isLetter !== (isOfWord ?? isLetter)) break;
+    isOfWord = isLetter;
+    begin -= last.length;
+  }
+  return begin;
+}

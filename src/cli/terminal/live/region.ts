@@ -1,7 +1,7 @@
 // The changing lines at the end of the output. Finished lines go above them into the terminal's own scrollback and are never
 // touched again; of the changing ones only those that differ are written. Each frame is one write, in synchronized output.
 import { withoutStyles } from "../stream.js";
-import { clipToWidth, displayWidth, graphemesOf } from "../text.js";
+import { cells, clipToWidth, displayWidth, graphemesOf } from "../text.js";
 
 export interface Frame {
   readonly lines: readonly string[];
@@ -152,7 +152,7 @@ export function clipStyled(line: string, columns: number): string {
       continue;
     }
     for (const character of used < columns ? graphemesOf(part) : []) {
-      used += displayWidth(character);
+      used += cells(character);
       if (used > columns - 1) {
         kept += "…";
         used = columns;

@@ -205,7 +205,7 @@ describe("a long message", () => {
     const bytes = Buffer.from(JSON.stringify({ jsonrpc: "2.0", id: 1, result: { tools, nextCursor: "x" } }));
     const message = new LargeMessage({ world: real, folder, onRoom: () => {} });
     message.push(bytes);
-    const { value, longestMs } = await watchEventLoop(message.end());
+    const { value, longestMs } = await watchEventLoop(() => message.end());
     expect(value).toEqual({ jsonrpc: "2.0", id: 1, result: { tools, nextCursor: "x" } });
     expect(longestMs).toBeLessThan(50);
   });

@@ -68,7 +68,7 @@ describe("long messages", () => {
     const { ear } = program(
       `send({ result: { tools: Array.from({ length: 60000 }, (_, i) => ({ name: "t" + i, inputSchema: { type: "object", properties: { a: { type: "string" } } } })) }, jsonrpc: "2.0", id: 1 });`,
     );
-    const { longestMs } = await watchEventLoop(ear.until(({ messages }) => messages.length > 0));
+    const { longestMs } = await watchEventLoop(() => ear.until(({ messages }) => messages.length > 0));
     const [message] = ear.messages;
     const tools = message?.kind === "result" ? message.result["tools"] : undefined;
     expect(tools).toHaveLength(60_000);
@@ -84,7 +84,9 @@ describe("long messages", () => {
     const { ear } = program(
       `send('{"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":' + (${values[what]}) + '}}\\n');`,
     );
-    const { longestMs } = await watchEventLoop(ear.until(({ messages, lost }) => messages.length + lost.length > 0));
+    const { longestMs } = await watchEventLoop(() =>
+      ear.until(({ messages, lost }) => messages.length + lost.length > 0),
+    );
     const [message] = ear.messages;
     expect(spilledOf(message?.kind === "result" ? message.result["structuredContent"] : undefined)).toMatchObject({
       kind: "structured",
@@ -102,7 +104,9 @@ describe("long messages", () => {
     const before = process.memoryUsage().rss;
     let peak = 0;
     const watch = setInterval(() => (peak = Math.max(peak, process.memoryUsage().rss)), 5);
-    const { longestMs } = await watchEventLoop(ear.until(({ messages, lost }) => messages.length + lost.length > 0));
+    const { longestMs } = await watchEventLoop(() =>
+      ear.until(({ messages, lost }) => messages.length + lost.length > 0),
+    );
     clearInterval(watch);
     const [message] = ear.messages;
     const content = message?.kind === "result" ? message.result["content"] : undefined;
@@ -133,7 +137,7 @@ describe("long messages", () => {
       const more = () => { while (left-- > 0) if (!process.stdout.write(part)) return process.stdout.once("drain", more); send(${tail}); };
       more();
       onLine((message) => send({ jsonrpc: "2.0", id: message.id, result: {} }));`);
-    const { longestMs } = await watchEventLoop(ear.until(({ lost }) => lost.length > 0));
+    const { longestMs } = await watchEventLoop(() => ear.until(({ lost }) => lost.length > 0));
     expect(ear.lost).toMatchObject([{ id: 7, loss: { wasSent: true, error: { code: "mcp.too_large" } } }]);
     expect(longestMs).toBeLessThan(50);
     transport.send({ jsonrpc: "2.0", id: 8, method: "ping" });

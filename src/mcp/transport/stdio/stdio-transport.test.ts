@@ -261,7 +261,7 @@ describe("receiving", () => {
       const line = JSON.stringify({ jsonrpc: "2.0", method: "notifications/tools/list_changed" }) + "\\n";
       for (let i = 0; i < 30; i++) send(line.repeat(10000));
       send({ jsonrpc: "2.0", id: 1, result: {} });`);
-    const { longestMs } = await watchEventLoop(ear.until(({ messages }) => messages.at(-1)?.kind === "result"));
+    const { longestMs } = await watchEventLoop(() => ear.until(({ messages }) => messages.at(-1)?.kind === "result"));
     expect(ear.messages).toHaveLength(300_001);
     expect(longestMs).toBeLessThan(50);
   });
