@@ -187,14 +187,22 @@ export function outcomeOf(reply: unknown): ToolOutcome {
     const { content, structured, isError = false } = reply;
     const problem = contentProblem(content);
     if (problem !== undefined) return failed(`The tool returned content that cannot be used: ${problem}.`);
-    return { kind: isError ? "failed" : "done", content, ...defined({ structured }) };
+    const kind = isError ? "failed" : "done";
+    return structured === undefined
+      ? { kind, content }
+      : withData(structured, (data) => ({ kind, content, structured: data }));
   }
   if (reply === undefined || reply === null) return { kind: "done", content: [] };
   if (typeof reply === "string") return { kind: "done", content: [text(reply)] };
-  const json = JSON.stringify(reply);
-  if (json === undefined) return failed(`The tool returned a ${typeof reply}, which is no JSON value.`);
-  const structured: JsonValue = JSON.parse(json);
-  return { kind: "done", content: [text(json)], structured };
+  return withData(reply, (structured, json) => ({ kind: "done", content: [text(json)], structured }));
+}
+
+/** Throws for what refers to itself: what reads a result later would not end. */
+function withData(value: unknown, outcome: (data: JsonValue, json: string) => ToolOutcome): ToolOutcome {
+  const json = JSON.stringify(value);
+  if (json === undefined) return failed(`The tool returned a ${typeof value}, which is no JSON value.`);
+  const data: JsonValue = JSON.parse(json);
+  return outcome(data, json);
 }
 
 function fromResult({ status, text: words, content, structured, code }: ToolResult): ToolOutcome {

@@ -270,6 +270,14 @@ scenario(["V108"], "content that a tool cannot return fails its call, and says w
     const { status, text } = await session.tools.call("odd", {});
     expect([status, text]).toEqual(["failed", expect.stringContaining("cannot be used: block 1 must have")]);
   }
+  const looped: Record<string, unknown> = {};
+  looped["again"] = looped;
+  for (const structured of [looped, { a: 10n }, () => "x"]) {
+    session.register(
+      tool({ name: "odd", description: "", input: { type: "object" }, run: () => ({ content: [], structured }) }),
+    );
+    expect(await session.tools.call("odd", {})).toMatchObject({ status: "failed" });
+  }
 });
 
 scenario(["V109"], "what `approve` does to the arguments it is shown does not reach the call", async () => {
