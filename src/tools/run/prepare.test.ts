@@ -1,9 +1,10 @@
 // What a model asked for becomes the tool it meant, or words that help it to ask again.
 import { expect, test } from "vitest";
 import { Cell } from "../../base/async/cell.js";
+import { watchEventLoop } from "../../testing/lab/index.js";
 import { type Offer, snapshot } from "../catalog/offer.js";
 import type { ToolDefinition, ToolSource } from "../tool.js";
-import { PreparedCall, prepareCall } from "./prepare.js";
+import { notMade, PreparedCall, prepareCall } from "./prepare.js";
 
 const tool = (name: string): ToolDefinition => ({ name, description: "", inputSchema: { type: "object" } });
 
@@ -68,4 +69,11 @@ test("a tool that cannot be called says why", () => {
   };
   const prepared = prepareCall({ toolCallId: "1-1", name: "mcp__s__echo", argumentsJson: "{}" }, broken);
   expect(problem(prepared)).toMatch(/was not made: the server "s" is gone\./);
+});
+
+test("a reason with many marks in it does not hold the event loop", async () => {
+  const reason = `a${".".repeat(60_000)}b`;
+  const { value, longestMs } = await watchEventLoop(async () => notMade("t", `${reason}. `));
+  expect(value).toBe(`The call of t was not made: ${reason}.`);
+  expect(longestMs).toBeLessThan(50);
 });

@@ -1,6 +1,7 @@
 // From the name and the text a model wrote to the tool and the arguments it meant, or to the words that say what is wrong.
 import type { ErrorCode } from "../../base/errors.js";
 import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
+import { withoutFinal } from "../../base/text/ends.js";
 import { CALL_TOOL, SEARCH_TOOLS } from "../catalog/meta-tools.js";
 import type { CatalogEntry, Offer, StartingSource } from "../catalog/offer.js";
 import { type CatalogTool, failed, type SourceCall, type ToolCall, type ToolOutcome } from "../tool.js";
@@ -159,7 +160,7 @@ function isWrapper({ tool, raw }: CatalogEntry): boolean {
 
 /** For the model. */
 export function notMade(name: string, reason: string): string {
-  return `The call of ${name} was not made: ${reason.replace(/[.\s]+$/u, "")}.`;
+  return `The call of ${name} was not made: ${withoutFinal(reason, ". \n\t")}.`;
 }
 
 /** Models drop or invent prefixes: the tools whose own name is meant are named to it. */
