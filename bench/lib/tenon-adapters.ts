@@ -66,7 +66,8 @@ export async function connectAdapter(
     targets.map((target, index) => [`${prefix}-${index}`, entryOf(target)] as const);
   const good = named(healthy, "good");
   const set = await openTools({ mcpServers: Object.fromEntries([...named(others, "bad"), ...good]) });
-  await Promise.all(good.map(([server]) => set.ready({ server })));
+  if (others.length === 0) await set.ready();
+  else await Promise.all(good.map(([server]) => set.ready({ server }))); // not for the bad ones
   const { tools } =
     adapter === "toAiSdkTools" ? toAiSdkTools(set) : toLangChainTools(set, { DynamicStructuredTool, ToolMessage });
   if (Object.keys(tools).length === 0) throw new Error("no tool is offered");

@@ -5,7 +5,7 @@ import { uuidV7 } from "../base/id.js";
 import { defined } from "../base/json/defined.js";
 import { isJsonObject } from "../base/json/json.js";
 import type { Log, World } from "../base/ports/world.js";
-import { type GrantStore, MemoryGrants } from "../mcp/index.js";
+import { type GrantStore, MemoryGrants, memoryCache } from "../mcp/index.js";
 import type { Model } from "../models/index.js";
 import {
   BUILTIN_NAMES,
@@ -289,6 +289,7 @@ export class LibraryRuntime implements Runtime {
       ...searchOptions(search),
       ...defined({
         transformers,
+        cache: this.#temporary === undefined ? undefined : memoryCache(world),
         config: config === true ? {} : undefined,
         store: store && new LineSessionStore(store, world),
       }),

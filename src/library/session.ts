@@ -281,14 +281,15 @@ export class LibrarySession implements Session {
     await inner.serversSettled(signal, server);
     if (signal.aborted)
       throw new TenonError("cancelled", "waiting for servers was cancelled", { cause: signal.reason });
-    const found = server === undefined ? undefined : inner.servers.find(({ name }) => name === server);
+    const all = inner.servers;
+    const found = server === undefined ? undefined : all.find(({ name }) => name === server);
     if (server !== undefined && !found) throw notReady(server, "this session has no server of that name");
     const required = new Set(this.#required());
-    const failing = (found ? [found] : inner.servers).find(({ name, state }) => {
+    const failing = (found ? [found] : all).find(({ name, state }) => {
       return (found !== undefined || required.has(name)) && state !== "ready" && state !== "idle";
     });
     if (failing) throw notReady(failing.name, failing.error ?? `it is ${failing.state}`, failing.hint);
-    return inner.servers;
+    return all;
   }
 
   #required(): readonly string[] {

@@ -22,7 +22,7 @@ export type {
 } from "./auth/port.js";
 export { grantSecrets, isForPeople, resourceOf } from "./auth/port.js";
 export type { KnownStart, ServerCache } from "./connection/cache.js";
-export { diskCache, recordedCache } from "./connection/cache.js";
+export { diskCache, memoryCache, recordedCache } from "./connection/cache.js";
 export { CallGate, McpConnection, type ServerConnection } from "./connection/connection.js";
 export type { ConnectionOptions, ServerLimits, ToolOverrides } from "./connection/options.js";
 export type { ConnectionState } from "./connection/state.js";

@@ -6,7 +6,7 @@ import type { World } from "../base/ports/world.js";
 import { VERSION } from "../base/version.js";
 import type { BuiltinName } from "../builtin/index.js";
 import { tenonPaths } from "../config/index.js";
-import { diskCache, type GrantStore, recordedCache } from "../mcp/index.js";
+import { diskCache, type GrantStore, recordedCache, type ServerCache } from "../mcp/index.js";
 import {
   type AvailableModels,
   availableModels,
@@ -38,6 +38,8 @@ export interface HostOptions {
   readonly decisions?: DecisionStore;
   /** Where eras and tool lists of servers are remembered; unless given, `$TENON_HOME/cache` or the XDG cache directory. */
   readonly cacheDir?: string;
+  /** Remembers them in place of files of `cacheDir`. */
+  readonly cache?: ServerCache;
   /**
    * Give every session the servers of the user's and the project's configuration too, under trust, as `tenon acp` does.
    * Not unless given: a library reads no files behind its embedder's back.
@@ -76,7 +78,10 @@ export function createHost(options: HostOptions): SessionHost {
   const chosen = modelsOf(options, world);
   return new SessionHost({
     world,
-    cache: recordedCache(diskCache({ world, dir: join(options.cacheDir ?? paths.cacheDir, "servers") }), world),
+    cache: recordedCache(
+      options.cache ?? diskCache({ world, dir: join(options.cacheDir ?? paths.cacheDir, "servers") }),
+      world,
+    ),
     ...chosen,
     ...defined({
       config: options.config,

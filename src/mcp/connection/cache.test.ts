@@ -9,7 +9,7 @@ import { type FakeWorld, fakeWorld } from "../../testing/index.js";
 import { nodeWorld } from "../../world/index.js";
 import { MCP_LIMITS } from "../limits.js";
 import type { McpTool } from "../protocol/tools.js";
-import { diskCache } from "./cache.js";
+import { diskCache, memoryCache } from "./cache.js";
 import { ToolList } from "./supervisor.js";
 
 const DAY_MS = 86_400_000;
@@ -77,6 +77,30 @@ test("only definitions of tools are kept, whatever else hangs on them", async ()
   const loaded = { ...first, secret: "s3cret" };
   await cache.writeTools("f", { serverVersion: "", tools: [loaded] });
   expect(world.files.paths.map((path) => world.files.text(path)).join()).not.toContain("s3cret");
+});
+
+test("in memory as on disk: eras and questions for their time, starts and lists for the last hundred servers", async () => {
+  const world = fakeWorld();
+  const cache = memoryCache(world);
+  await cache.writeEra("f", "modern");
+  await cache.writeTools("f", { serverVersion: "1", tools });
+  await cache.writeStart?.("f", { readyMs: 20 });
+  await cache.writeAsks?.("f");
+  expect(await cache.readTools("f")).toEqual({ serverVersion: "1", tools });
+  expect([await cache.readStart?.("f"), await cache.readAsks?.("f")]).toEqual([{ readyMs: 20 }, true]);
+  await world.advance(6 * DAY_MS);
+  await cache.writeEra("f", "modern");
+  expect(await cache.readEra("f")).toBe("modern");
+  await world.advance(DAY_MS);
+  expect(await cache.readEra("f")).toBeUndefined();
+  await cache.writeEra("f", "legacy");
+  await cache.writeEra("f", undefined);
+  expect(await cache.readEra("f")).toBeUndefined();
+  const long = Array.from({ length: 1_001 }, (_, index) => ({ ...tools[0], name: `t${index}` }) as McpTool);
+  await cache.writeTools("f", { serverVersion: "2", tools: long });
+  expect(await cache.readTools("f")).toBeUndefined();
+  for (let count = 0; count < 101; count++) await cache.writeEra(`s${count}`, "legacy");
+  expect([await cache.readEra("s0"), await cache.readEra("s1")]).toEqual([undefined, "legacy"]);
 });
 
 test("an era that proved wrong is forgotten at once", async () => {
@@ -172,12 +196,14 @@ test("the oldest entries go when there are too many or they are too large; the k
   const { world, cache } = setUp();
   await cache.writeEra("first", "modern");
   for (let count = 0; count < MCP_LIMITS.cacheMaxFiles; count++) world.files.write(`/cache/${count}.era.json`, "{}");
-  await cache.writeEra("last", "modern");
+  await diskCache({ world, dir: "/cache" }).writeEra("last", "modern"); // a process looks with its first write
   expect(entryPaths(world)).toHaveLength(MCP_LIMITS.cacheMaxFiles);
   expect(await cache.readEra("first")).toBeUndefined();
   expect(await cache.readEra("last")).toBe("modern");
   world.files.write("/cache/huge.tools.json", "x".repeat(MCP_LIMITS.cacheMaxBytes));
-  await cache.writeEra("newest", "modern");
+  for (let count = 1; count < 20; count++) await cache.writeEra("newest", count % 2 === 0 ? "modern" : "legacy");
+  expect(entryPaths(world)).not.toHaveLength(1);
+  await cache.writeEra("newest", "modern"); // and with every twentieth after that
   expect(entryPaths(world)).toHaveLength(1);
   expect(await cache.readEra("newest")).toBe("modern");
   expect(world.files.text("/cache/key")).toMatch(/^[0-9a-f]{64}$/);

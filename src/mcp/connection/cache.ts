@@ -36,6 +36,8 @@ export interface CachedTools {
 }
 
 const FORMAT = 1;
+/** Writes of one process between two looks at all there is. */
+const TIDY_EVERY = 20;
 const DAY_MS = 86_400_000;
 const KEY_FILE = "key";
 
@@ -60,11 +62,60 @@ export function diskCache(options: DiskCacheOptions): ServerCache {
   return new DiskCache(options);
 }
 
+/** For as long as the process: where nothing else outlives it, files would cost every start several looks at the disk. */
+export function memoryCache(world: Pick<World, "monotonicMs">): ServerCache {
+  const eras = new Recent<"legacy" | "modern">(world, MCP_LIMITS.eraMaxAgeMs);
+  const tools = new Recent<CachedTools>(world);
+  const starts = new Recent<KnownStart>(world);
+  const asks = new Recent<true>(world, POOL_LIMITS.asksMaxAgeMs);
+  return {
+    readEra: async (fingerprint) => eras.get(fingerprint),
+    writeEra: async (fingerprint, era) => {
+      if (eras.get(fingerprint) !== era) eras.set(fingerprint, era); // the age stays that of the first verdict
+    },
+    readTools: async (fingerprint) => tools.get(fingerprint),
+    writeTools: async (fingerprint, listed) =>
+      tools.set(fingerprint, listed.tools.length <= MEMORY.toolsOfServer ? listed : undefined),
+    readStart: async (fingerprint) => starts.get(fingerprint),
+    writeStart: async (fingerprint, start) => starts.set(fingerprint, start),
+    readAsks: async (fingerprint) => asks.get(fingerprint) ?? false,
+    writeAsks: async (fingerprint) => asks.set(fingerprint, true),
+  };
+}
+
+const MEMORY = { servers: 100, toolsOfServer: 1_000 } as const;
+
+/** Those that were set last, while they are not too old. */
+class Recent<T> {
+  readonly #world: Pick<World, "monotonicMs">;
+  readonly #maxAgeMs: number;
+  readonly #values = new Map<string, { readonly value: T; readonly sinceMs: number }>();
+
+  constructor(world: Pick<World, "monotonicMs">, maxAgeMs: number = Number.POSITIVE_INFINITY) {
+    this.#world = world;
+    this.#maxAgeMs = maxAgeMs;
+  }
+
+  get(key: string): T | undefined {
+    const known = this.#values.get(key);
+    return known && this.#world.monotonicMs() - known.sinceMs < this.#maxAgeMs ? known.value : undefined;
+  }
+
+  set(key: string, value: T | undefined): void {
+    this.#values.delete(key);
+    if (value === undefined) return;
+    this.#values.set(key, { value, sinceMs: this.#world.monotonicMs() });
+    const [oldest] = this.#values.keys();
+    if (this.#values.size > MEMORY.servers && oldest !== undefined) this.#values.delete(oldest);
+  }
+}
+
 class DiskCache implements ServerCache {
   readonly #world: World;
   readonly #dir: string;
   #key: Promise<string> | undefined;
   #tidying: Promise<void> | undefined;
+  #writes = 0;
   #starts: Promise<void> = Promise.resolve();
 
   constructor({ world, dir, hmacKey }: DiskCacheOptions) {
@@ -142,7 +193,7 @@ class DiskCache implements ServerCache {
       if (isFresh && JSON.stringify(before) === text) return;
       const entry = JSON.stringify({ v: FORMAT, at: this.#world.now(), ...content });
       await this.#world.files.writeAtomic(await this.#path(kind, fingerprint), entry);
-      await this.#tidy();
+      if (this.#writes++ % TIDY_EVERY === 0) await this.#tidy();
     } catch (thrown) {
       this.#world.log.debug("mcp.cache_not_written", { kind, error: messageOf(thrown) });
     }

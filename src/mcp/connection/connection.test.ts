@@ -42,7 +42,7 @@ function lives(...behaviours: Behaviour[]): { spawn: SpawnScript; spawned: () =>
 }
 
 /** What one session wrote, the next one reads. */
-function memoryCache(): ServerCache {
+function rememberedTools(): ServerCache {
   const known = new Map<string, CachedTools>();
   return {
     readEra: async () => undefined,
@@ -278,7 +278,7 @@ function restful(world: FakeWorld, cache: ServerCache): McpConnection {
 
 /** A cache that knows the server, as it is after one session with it. */
 async function knowing(behaviour: Behaviour): Promise<ServerCache> {
-  const cache = memoryCache();
+  const cache = rememberedTools();
   const world = fakeWorld({ spawn: lives(behaviour).spawn });
   const connection = connect(world, { cache });
   await world.advance(100);
@@ -289,7 +289,7 @@ async function knowing(behaviour: Behaviour): Promise<ServerCache> {
 test("a server that is started when used starts at once while its tools are not known", async () => {
   const { spawn, spawned } = lives(good);
   const world = fakeWorld({ spawn });
-  const cache = memoryCache();
+  const cache = rememberedTools();
   const failing: ServerCache = { ...cache, readTools: () => Promise.reject(new Error("disk is gone")) };
   for (const known of [cache, failing]) {
     const before = spawned();
