@@ -16,6 +16,7 @@ import { type Network, openNetwork } from "./chaos/network.js";
 import type { SurroundingsJob, WrittenDown } from "./chaos/surroundings.program.js";
 import { type Held, judge, type LoggedRecord, type Row, readRecord } from "./chaos/verdict.js";
 import { ROOT, run, seconds } from "./lib/run.js";
+import { ensureSystemPackages } from "./lib/system-packages.js";
 
 const USAGE = "usage: npm run chaos [-- [--ci] [--seconds N] [--sessions N] [--seed N] [--faults KIND,…] [--keep]]";
 const NODES = 3;
@@ -388,6 +389,7 @@ function printTable(rows: readonly Row[]): void {
 }
 
 async function main(options: Options): Promise<number> {
+  console.log(`chaos: system programs: ${await ensureSystemPackages("PostgreSQL", "partition")}`);
   const missing = lacksPostgres();
   if (missing !== undefined) {
     console.log(`chaos: not run without ${missing}`);

@@ -28,13 +28,14 @@ const PACKAGES: readonly SystemPackage[] = [
   { program: "ip", debian: "iproute2", for: "partition" },
 ];
 
-/** Says what was done. What cannot be installed costs the scenarios that need it, by name, and no others. */
-export async function ensureSystemPackages(): Promise<string> {
-  const missing = PACKAGES.filter(({ program }) => !isInstalled(program));
+/** Says what was done. What cannot be installed costs the scenarios that need it, by name, and no others: all of them unless given. */
+export async function ensureSystemPackages(...kinds: readonly string[]): Promise<string> {
+  const wanted = PACKAGES.filter((one) => kinds.length === 0 || kinds.includes(one.for));
+  const missing = wanted.filter(({ program }) => !isInstalled(program));
   if (missing.length === 0) return "every system program is there";
   const names = missing.map(({ debian }) => debian);
-  const kinds = [...new Set(missing.map((one) => one.for))].join(" and ");
-  const without = `not run without it: the ${kinds} scenarios; to run them, install ${names.join(", ")}`;
+  const lost = [...new Set(missing.map((one) => one.for))].join(" and ");
+  const without = `not run without it: the ${lost} scenarios; to run them, install ${names.join(", ")}`;
   if (!isInstalled("apt-get")) return `${without} (there is no apt-get here)`;
   if (process.getuid?.() !== 0) return `${without} (that needs root)`;
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
