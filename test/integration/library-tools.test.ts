@@ -39,6 +39,21 @@ scenario(["V106"], "transformers change tools of servers; one that throws is rep
   expect(text).toBe('tool "b" of "s" is left out: the transformer "picky" failed on it: not b');
 });
 
+scenario(["V106"], "many calls that wait for the same thing make Node warn of nothing", async () => {
+  await using place = new Place();
+  const warnings: string[] = [];
+  const onWarning = ({ name }: Error) => warnings.push(name);
+  process.on("warning", onWarning);
+  await using tools = await openTools({ mcpServers: { s: echo() }, cwd: place.home.path, env: place.env });
+  await tools.ready();
+  const calls = Array.from({ length: 30 }, () => tools.call("echo", { text: "t" })); // what was decided is not read yet
+  const results = await Promise.all(calls);
+  await new Promise((resolve) => setImmediate(resolve));
+  process.off("warning", onWarning);
+  expect(results.map(({ status }) => status)).toEqual(Array.from({ length: 30 }, () => "done"));
+  expect(warnings).toEqual([]);
+});
+
 scenario(["V106"], "a transformer that returns what no catalog can take costs that tool alone", async () => {
   await using place = new Place();
   const looped: Record<string, unknown> = { type: "object" };

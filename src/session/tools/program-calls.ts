@@ -66,12 +66,21 @@ export class ProgramCalls {
   }
 }
 
-/** Waits for what a call needs first; false when it was cancelled meanwhile. */
+/** Waits for what a call needs first; false when it was cancelled meanwhile. Many may wait by one signal, so none listens to it alone. */
 async function unlessAborted(needed: Promise<unknown>, signal: AbortSignal): Promise<boolean> {
+  const listeners = abortListeners(signal);
+  let stop: () => void = () => {};
+  const aborted = new Promise<void>((resolve) => {
+    stop = resolve;
+    if (signal.aborted) resolve();
+    else listeners.add(stop);
+  });
   try {
-    await orAborted(needed, signal);
+    await Promise.race([needed, aborted]);
   } catch (error) {
     if (!signal.aborted) throw error;
+  } finally {
+    listeners.delete(stop);
   }
   return !signal.aborted;
 }
