@@ -5,9 +5,13 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sleep } from "../src/base/async/deadline.js";
-import { openPostgresStore } from "../src/postgres/index.js";
+import type { SessionId } from "../src/base/id.js";
+import type { World } from "../src/base/ports/world.js";
+import { openPostgresStore, type PostgresStoreOptions } from "../src/postgres/index.js";
+import type { JournalEntry } from "../src/session/journal/entry.js";
+import { Journal } from "../src/session/journal/journal.js";
 import { sessionId } from "../src/session/store/file-store.js";
-
+import type { OwnedSession, SessionStore } from "../src/session/store/session-store.js";
 import { fakeWorld } from "../src/testing/index.js";
 import { nodeWorld } from "../src/world/index.js";
 import type { SchedulePlace } from "./log-schedules.js";
@@ -180,4 +184,35 @@ export async function schedulesOverPostgres(
       await wire[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Whose log nobody reads. */
+export const world: World = nodeWorld({ log: fakeWorld().log });
+
+export const about = (id: string): { readonly id: SessionId; readonly cwd: string } => ({
+  id: sessionId(id),
+  cwd: "/project",
+});
+
+export const said = (text: string): JournalEntry => ({ kind: "text", text });
+
+export function journalOf(sink: OwnedSession): Journal {
+  return new Journal({ world: { now: () => 1_000, log: world.log }, sink });
+}
+
+export async function textsOf(store: SessionStore, id: string): Promise<readonly string[]> {
+  const texts: string[] = [];
+  await store.readAll(id, (record) => {
+    if (record.kind === "text") texts.push(record.text);
+  });
+  return texts;
+}
+
+/** Closed with the test: a node of an own database, or of the given one. */
+export async function openNode(
+  name: string,
+  options: Partial<PostgresStoreOptions> & { readonly url: string },
+): Promise<Awaited<ReturnType<typeof openPostgresStore>> & { readonly sessions: SessionStore }> {
+  const store = await openPostgresStore({ world, node: { name, roots: [] }, ...options });
+  return { ...store, sessions: store.account("me").sessions };
 }

@@ -1,37 +1,11 @@
 // Appends to PostgreSQL that are odd, long, refused or locked out: what they cost other sessions of their node, and its lease.
 import { expect } from "vitest";
-import { Database, openPostgresStore, type PostgresStoreOptions } from "../../src/postgres/index.js";
-import type { JournalEntry } from "../../src/session/journal/entry.js";
-import { Journal } from "../../src/session/journal/journal.js";
-import { sessionId } from "../../src/session/store/file-store.js";
-import type { OwnedSession, SessionStore } from "../../src/session/store/session-store.js";
-import { fakeWorld } from "../../src/testing/index.js";
-import { nodeWorld } from "../../src/world/index.js";
+import { Database } from "../../src/postgres/index.js";
+import { about, journalOf, openNode, said, textsOf, world } from "../postgres-nodes.js";
 import { postgresOfFile, scenario } from "../scenarios/scenario.js";
 
 const postgres = postgresOfFile();
 const needs = { ...postgres };
-const { log } = fakeWorld();
-const world = nodeWorld({ log });
-const about = (id: string) => ({ id: sessionId(id), cwd: "/project" });
-const said = (text: string): JournalEntry => ({ kind: "text", text });
-
-function journalOf(sink: OwnedSession): Journal {
-  return new Journal({ world: { now: () => 1_000, log }, sink });
-}
-
-async function textsOf(store: SessionStore, id: string): Promise<readonly string[]> {
-  const texts: string[] = [];
-  await store.readAll(id, (record) => {
-    if (record.kind === "text") texts.push(record.text);
-  });
-  return texts;
-}
-
-async function openNode(name: string, options: Partial<PostgresStoreOptions> & { readonly url: string }) {
-  const store = await openPostgresStore({ world, node: { name, roots: [] }, ...options });
-  return { ...store, sessions: store.account("me").sessions };
-}
 
 scenario(
   ["G739"],

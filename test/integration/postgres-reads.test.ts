@@ -6,21 +6,15 @@ import { Database, openPostgresStore } from "../../src/postgres/index.js";
 import { Lease } from "../../src/postgres/lease.js";
 import { RecordReads } from "../../src/postgres/record-reads.js";
 import { PostgresSessionStore, TakenSessions } from "../../src/postgres/session-store.js";
-import type { JournalEntry } from "../../src/session/journal/entry.js";
 import { Journal } from "../../src/session/journal/journal.js";
 import { sessionId } from "../../src/session/store/file-store.js";
 import type { OwnedSession } from "../../src/session/store/session-store.js";
-import { fakeWorld } from "../../src/testing/index.js";
-import { nodeWorld } from "../../src/world/index.js";
-import { FaultyWire } from "../postgres-nodes.js";
+import { about, FaultyWire, said, world } from "../postgres-nodes.js";
 import { postgresOfFile, scenario } from "../scenarios/scenario.js";
 
 const postgres = postgresOfFile();
 const needs = { ...postgres };
-const { log } = fakeWorld();
-const world = nodeWorld({ log });
-const about = (id: string) => ({ id: sessionId(id), cwd: "/project" });
-const said = (text: string): JournalEntry => ({ kind: "text", text });
+const { log } = world;
 
 scenario(
   ["G781"],

@@ -8,18 +8,23 @@ import { expect } from "vitest";
 import { sleep } from "../../src/base/async/deadline.js";
 import { TenonError } from "../../src/base/errors.js";
 import type { World } from "../../src/base/ports/world.js";
-import { Database, migrate, openPostgresStore, type PostgresStoreOptions } from "../../src/postgres/index.js";
+import { Database, migrate, openPostgresStore } from "../../src/postgres/index.js";
 import { MIGRATIONS, type Migration } from "../../src/postgres/migrations.js";
 import type { JournalEntry } from "../../src/session/journal/entry.js";
-import { Journal } from "../../src/session/journal/journal.js";
-import { sessionId } from "../../src/session/store/file-store.js";
-import type { OwnedSession, SessionStore } from "../../src/session/store/session-store.js";
-import { fakeWorld } from "../../src/testing/index.js";
-import { nodeWorld } from "../../src/world/index.js";
+import type { Journal } from "../../src/session/journal/journal.js";
 import { CERTIFICATE, KEY } from "../certificate.js";
 import { runSchedules } from "../log-schedules.js";
 import { GUARDED_USER, startPostgres } from "../postgres.js";
-import { FaultyWire, schedulesOverPostgres } from "../postgres-nodes.js";
+import {
+  about,
+  FaultyWire,
+  journalOf,
+  openNode,
+  said,
+  schedulesOverPostgres,
+  textsOf,
+  world,
+} from "../postgres-nodes.js";
 import { postgresOfFile, scenario } from "../scenarios/scenario.js";
 import { checkStore, type StorePlace } from "../store-contract.js";
 
@@ -58,9 +63,6 @@ scenario(
   },
   needs,
 );
-
-const log = fakeWorld().log;
-const world = nodeWorld({ log });
 
 function databaseAt(url: string): Database {
   return new Database({ world, url, applicationName: "tenon test" });
@@ -214,30 +216,8 @@ scenario(
   { ...needs, timeoutMs: 120_000 },
 );
 
-const said = (text: string): JournalEntry => ({ kind: "text", text });
-
-function journalOf(sink: OwnedSession): Journal {
-  return new Journal({ world: { now: () => 1_000, log }, sink });
-}
-
 async function allDurable(journals: readonly Journal[]): Promise<void> {
   await Promise.all(journals.map(async (journal) => await journal.durable()));
-}
-
-const about = (id: string) => ({ id: sessionId(id), cwd: "/project" });
-
-async function textsOf(store: SessionStore, id: string): Promise<readonly string[]> {
-  const texts: string[] = [];
-  await store.readAll(id, (record) => {
-    if (record.kind === "text") texts.push(record.text);
-  });
-  return texts;
-}
-
-/** Closed with the test: a node of an own database, or of the given one. */
-async function openNode(name: string, options: Partial<PostgresStoreOptions> & { readonly url: string }) {
-  const store = await openPostgresStore({ world, node: { name, roots: [] }, ...options });
-  return { ...store, sessions: store.account("me").sessions };
 }
 
 scenario(
