@@ -31,26 +31,38 @@ export function checkedModel(model: Model): Model {
 function checkedEvents(id: string, events: AsyncIterator<ModelEvent>): AsyncIterator<ModelEvent> {
   return {
     next: async () => {
-      const step = await events.next().catch((thrown: unknown) => attempted(id, () => raise(thrown)));
-      const problem = step.done === true ? undefined : eventProblem(step.value);
+      const step = await told(id, () => events.next());
+      const problem = !isJsonObject(step)
+        ? "no step of an iterator"
+        : step.done === true
+          ? undefined
+          : eventProblem(step.value);
       if (problem !== undefined) throw broken(id, `it streamed ${problem}`);
       return step;
     },
-    return: async () => (await events.return?.()) ?? { done: true, value: undefined },
+    return: async () => (await told(id, async () => await events.return?.())) ?? { done: true, value: undefined },
   };
 }
 
-function raise(thrown: unknown): never {
-  throw thrown;
+async function told<T>(id: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    throw failureOf(id, thrown);
+  }
 }
 
-/** What a program throws is no bug of Tenon, which `internal` would say; its own TenonError says what it says. */
 function attempted<T>(id: string, work: () => T): T {
   try {
     return work();
   } catch (thrown) {
-    throw thrown instanceof TenonError ? thrown : broken(id, messageOf(thrown), thrown);
+    throw failureOf(id, thrown);
   }
+}
+
+/** What a program throws is no bug of Tenon, which `internal` would say; its own TenonError says what it says. */
+function failureOf(id: string, thrown: unknown): TenonError {
+  return thrown instanceof TenonError ? thrown : broken(id, messageOf(thrown), thrown);
 }
 
 function broken(id: string, what: string, cause?: unknown): TenonError {

@@ -178,6 +178,19 @@ scenario(
     // @ts-expect-error plain JavaScript may return anything
     const other = await place.session({ model: { id: "my/other", stream: () => undefined } });
     expect(await failure(other.prompt("x"))).toMatchObject({ message: expect.stringContaining("async iterable") });
+    const nexts: readonly (() => unknown)[] = [
+      () => undefined,
+      () => ({ done: false, value: { kind: "speech" } }),
+      () => {
+        throw new TypeError("broken by hand");
+      },
+    ];
+    for (const next of nexts) {
+      const byHand = { id: "my/hand", stream: () => ({ [Symbol.asyncIterator]: () => ({ next }) }) };
+      // @ts-expect-error plain JavaScript may write its iterator by hand
+      const third = await place.session({ model: byHand });
+      expect(await failure(third.prompt("x"))).toMatchObject({ code: "model.broken_stream" });
+    }
   },
 );
 
