@@ -8,6 +8,9 @@ import { visible, wrapText } from "./text.js";
 const MAX_UNFINISHED = 16_384;
 /** What means something only together with what follows it: half a line end, half a character, a joiner. */
 const INCOMPLETE = /(?:\r|\u200c|\u200d|[\ud800-\udbff])+$/;
+/** What is not looked at before more comes: half a mark would be shown as words and become a mark in the next frame. */
+const UNFINISHED = /(?:(?<=^|\n)(?:#{1,6}|>|[-*+]|\d{1,9}[.)]?))?(?:\u200c|\u200d|[ \r\ud800-\udbff*_~`|])*$/;
+const MAX_MARK = 32;
 /** A letter first, and nothing that could be markup. */
 const WORDS_ONLY = /^[a-zA-Z][a-zA-Z0-9 ,.;:'"()?!%/+=-]*$/;
 const FENCE = /^ {0,3}(`{3,}|~{3,})([^\n]*)\n/u;
@@ -28,7 +31,7 @@ export class MarkdownStream {
   #isInList = false;
   #drawn: { readonly tail: string; readonly columns: number; readonly lines: readonly string[] } | undefined;
   /** The blocks of a tail that has been read already. */
-  #read: { readonly tail: string; readonly tokens: readonly Token[] } | undefined;
+  #read: { readonly text: string; readonly tokens: readonly Token[] } | undefined;
   /** How much of the tail was there when it was last looked through: without another line nothing more is final. */
   #looked = 0;
 
@@ -68,10 +71,10 @@ export class MarkdownStream {
   }
 
   #drawRest(): string[] {
-    const shown = visible(this.#tail.replace(INCOMPLETE, ""));
-    if (this.#fence) return [codeLine(this.#fence.highlighter.copy(), shown)];
+    if (this.#fence) return [codeLine(this.#fence.highlighter.copy(), visible(this.#tail.replace(INCOMPLETE, "")))];
     if (WORDS_ONLY.test(this.#tail)) return this.#wordsOnly();
-    const tokens = this.#read?.tail === this.#tail ? this.#read.tokens : lexMarkdown(shown);
+    const text = visible(this.#tail.slice(0, this.#tail.length - unfinished(this.#tail).length));
+    const tokens = this.#read?.text === text ? this.#read.tokens : lexMarkdown(text);
     const lines: string[] = [];
     const before = { hasBlocks: this.#hasBlocks, isInList: this.#isInList };
     for (const token of tokens) lines.push(...this.#block(token));
@@ -100,7 +103,7 @@ export class MarkdownStream {
   #takeBlocks(lines: string[], isEnd: boolean): void {
     const isLong = this.#tail.length > MAX_UNFINISHED;
     if (!isEnd && !isLong && this.#tail.indexOf("\n", this.#looked) < 0) return;
-    const held = isEnd ? "" : (INCOMPLETE.exec(this.#tail)?.[0] ?? "");
+    const held = isEnd ? "" : unfinished(this.#tail);
     const text = visible(this.#tail.slice(0, this.#tail.length - held.length));
     const tokens = lexMarkdown(text);
     const last = tokens.findLastIndex(({ type }) => type !== "space");
@@ -119,11 +122,12 @@ export class MarkdownStream {
       taken += token.raw.length;
       rest -= 1;
     }
-    this.#tail = text.slice(taken) + held;
-    this.#looked = this.#tail.length - held.length;
+    const left = text.slice(taken);
+    this.#tail = left + held;
+    this.#looked = left.length;
     // Of a list the items that are left make another list.
-    const isWhole = rest > 0 && tokens.slice(-rest).reduce((sum, { raw }) => sum + raw.length, 0) === this.#tail.length;
-    this.#read = isWhole ? { tail: this.#tail, tokens: tokens.slice(-rest) } : undefined;
+    const isWhole = rest > 0 && tokens.slice(-rest).reduce((sum, { raw }) => sum + raw.length, 0) === left.length;
+    this.#read = isWhole ? { text: left, tokens: tokens.slice(-rest) } : undefined;
   }
 
   /** All items of a list but the last, which may go on. */
@@ -178,6 +182,10 @@ export class MarkdownStream {
     [this.#hasBlocks, this.#isInList] = [true, false];
     return isApart ? ["", ...block] : block;
   }
+}
+
+function unfinished(text: string): string {
+  return UNFINISHED.exec(text.slice(-MAX_MARK))?.[0] ?? "";
 }
 
 /** At the last blank, unless that is far back. */

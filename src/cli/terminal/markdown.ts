@@ -2,7 +2,7 @@
 import { Lexer, type Token, type Tokens } from "marked";
 import { isLexable } from "../../base/text/markdown-safety.js";
 import { Highlighter } from "./highlight.js";
-import { simpleInline } from "./simple-inline.js";
+import { simpleBlocks, simpleInline } from "./simple-markdown.js";
 import { type Span, type StyledLine, spansWidth, styled, wrapSpans } from "./spans.js";
 import type { LinkingPalette } from "./stream.js";
 import { visible } from "./text.js";
@@ -20,11 +20,6 @@ export function renderMarkdown(text: string, options: MarkdownOptions): string[]
 /** Quotes and lists inside each other, in one line or by their indent, deeper than anybody writes them. */
 const TOO_DEEP = /^(?:(?:[ \t]*(?:>|(?:[-+*]|\d{1,9}[.)])[ \t])){25}|[ \t]{96,}(?:[-+*]|\d{1,9}[.)])[ \t])/mu;
 
-/** Lines that begin with a letter are one paragraph whatever follows in them. */
-function isOneParagraph(text: string): boolean {
-  return /^[A-Za-z]/.test(text) && !/\n(?![A-Za-z]|$)/.test(text);
-}
-
 /** Reads what has hardly any markup in a single pass. */
 class QuickLexer extends Lexer {
   override inlineTokens(text: string, tokens: Token[] = []): Token[] {
@@ -37,16 +32,18 @@ class QuickLexer extends Lexer {
 
 /** What the parser would take too long for, or is nested too deep for it, is one text as it is written. */
 export function lexMarkdown(text: string): Token[] {
+  const { tokens, length } = simpleBlocks(text);
+  return length < text.length ? [...tokens, ...lexRest(text.slice(length))] : tokens;
+}
+
+function lexRest(text: string): Token[] {
   if (isLexable(text) && !TOO_DEEP.test(text))
     try {
-      const lexer = new QuickLexer({ gfm: true });
-      if (!isOneParagraph(text)) return lexer.lex(text);
-      const words = text.trimEnd();
-      return [{ type: "paragraph", raw: text, text: words, tokens: lexer.inlineTokens(words) }];
+      return new QuickLexer({ gfm: true }).lex(text);
     } catch {
       // Nested in another way: the stack was not enough.
     }
-  return text === "" ? [] : [{ type: "text", raw: text, text }];
+  return [{ type: "text", raw: text, text }];
 }
 
 /** Blocks with an empty line between them. */

@@ -95,6 +95,10 @@ export const systemClock: Clock = {
     return () => clearInterval(timer);
   },
   after: (delayMs, run) => {
+    if (delayMs === 0) {
+      const soon = setImmediate(run);
+      return () => clearImmediate(soon);
+    }
     const timer = setTimeout(run, delayMs);
     return () => clearTimeout(timer);
   },

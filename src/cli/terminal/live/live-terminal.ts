@@ -54,8 +54,10 @@ type Question = {
 
 const FRAMES = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"] as const;
 const SPIN_MS = 80;
-/** What changes by itself is drawn 15 times a second, what is typed at once. */
-const FRAME_MS = 66;
+/** What changes by itself is drawn 12 times a second, as often as the spinner turns; what is typed, at once. */
+const FRAME_MS = SPIN_MS;
+/** This much before its time a frame is due. */
+const EARLY_MS = 8;
 const KEY_MS = 4;
 /** A lone escape character is the key when nothing follows it within this. */
 const ESCAPE_MS = 40;
@@ -95,7 +97,10 @@ export class LiveTerminal {
   #hint: string | undefined;
   #stopHint: () => void = () => {};
   #takers: ((text: string | undefined) => void)[] = [];
-  #stopFrame: (() => void) | undefined;
+  #stopFrame: () => void = () => {};
+  /** When the next frame is drawn. */
+  #frameMs = Number.POSITIVE_INFINITY;
+  #paintedMs = Number.NEGATIVE_INFINITY;
   #stopSpin: (() => void) | undefined;
   #stopEscape: () => void = () => {};
   #stopArm: () => void = () => {};
@@ -158,14 +163,15 @@ export class LiveTerminal {
     const { input, output } = this.#options;
     if (!this.#isOn) return;
     try {
-      this.#flush();
+      this.#paint();
       this.#region.erase();
     } catch {
       // Whatever cannot be drawn: the terminal is given back all the same.
     }
     this.#leave();
     for (const stop of [this.#stopFrame, this.#stopSpin, this.#stopEscape, this.#stopHint, this.#stopArm]) stop?.();
-    [this.#stopFrame, this.#stopSpin] = [undefined, undefined];
+    this.#frameMs = Number.POSITIVE_INFINITY;
+    this.#stopSpin = undefined;
     input.off("data", this.#onData);
     input.off("end", this.#onEnd);
     output.off("resize", this.#onResize);
@@ -176,7 +182,7 @@ export class LiveTerminal {
   /** Runs what needs the terminal for itself. */
   async outside<T>(work: () => Promise<T>): Promise<T> {
     const { input } = this.#options;
-    this.#flush();
+    this.#paint();
     this.#region.erase();
     this.#leave();
     this.#disarm();
@@ -341,29 +347,28 @@ export class LiveTerminal {
 
   /** Until it is left by its own keys. */
   open(overlay: Overlay): void {
-    this.#flush();
+    this.#paint();
     this.#overlay = overlay;
     this.#disarm();
     this.write(ENTER_WINDOW);
     this.#paint();
   }
 
-  /** In the next frame. */
-  draw(delayMs: number = FRAME_MS): void {
-    if (!this.#isOn || this.#isPainting) return;
-    if (this.#stopFrame && delayMs === FRAME_MS) return;
-    this.#stopFrame?.();
-    this.#stopFrame = this.#options.clock.after(delayMs, () => {
-      this.#stopFrame = undefined;
-      this.#paint();
-    });
+  /** In the next frame. Where one is due it comes with what asked for it: a timer of its own would wake the process once more. */
+  draw(): void {
+    const sinceMs = this.#options.clock.now() - this.#paintedMs;
+    this.#drawIn(sinceMs >= FRAME_MS - EARLY_MS ? 0 : FRAME_MS + EARLY_MS - sinceMs);
   }
 
-  /** At once. */
-  #flush(): void {
-    this.#stopFrame?.();
-    this.#stopFrame = undefined;
-    this.#paint();
+  /** Unless a frame comes before that. */
+  #drawIn(delayMs: number): void {
+    if (!this.#isOn || this.#isPainting) return;
+    const { clock } = this.#options;
+    const atMs = clock.now() + delayMs;
+    if (atMs >= this.#frameMs) return;
+    this.#stopFrame();
+    this.#frameMs = atMs;
+    this.#stopFrame = clock.after(delayMs, () => this.#paint());
   }
 
   write(text: string): void {
@@ -377,7 +382,10 @@ export class LiveTerminal {
   }
 
   #paint(): void {
+    this.#stopFrame();
+    this.#frameMs = Number.POSITIVE_INFINITY;
     if (!this.#isOn) return;
+    this.#paintedMs = this.#options.clock.now();
     if (this.#overlay) {
       const { rows } = this.size;
       const lines = this.#overlay.render(this.size).slice(0, rows);
@@ -469,7 +477,7 @@ export class LiveTerminal {
       this.#lastKeyMs = clock.now();
       this.#pressInLine(key, name);
     }
-    this.draw(KEY_MS);
+    this.#drawIn(KEY_MS);
   }
 
   #pressInQuestion(question: Question, key: Key, name: string): void {
