@@ -1,6 +1,6 @@
 // Calls through a `CallGate`, as a connection makes them.
 import type { World } from "../src/base/ports/world.js";
-import { CallGate, type GatedCall } from "../src/mcp/connection/connection.js";
+import { CallGate, type GatedCall } from "../src/mcp/connection/call-gate.js";
 import type { CallLimits } from "../src/mcp/connection/options.js";
 import type { CallOutcome } from "../src/mcp/protocol/call.js";
 

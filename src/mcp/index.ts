@@ -23,7 +23,8 @@ export type {
 export { grantSecrets, isForPeople, resourceOf } from "./auth/port.js";
 export type { KnownStart, ServerCache } from "./connection/cache.js";
 export { diskCache, memoryCache, recordedCache } from "./connection/cache.js";
-export { CallGate, McpConnection, type ServerConnection } from "./connection/connection.js";
+export { CallGate } from "./connection/call-gate.js";
+export { McpConnection, type ServerConnection } from "./connection/connection.js";
 export type { ConnectionOptions, ServerLimits, ToolOverrides } from "./connection/options.js";
 export type { ConnectionState } from "./connection/state.js";
 export { answerOf, type CallOptions, type CallOutcome, ProgressPace } from "./protocol/call.js";

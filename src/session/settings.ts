@@ -5,7 +5,7 @@ import type { JsonValue } from "../base/json/json.js";
 import { SANDBOX_MODES, type SandboxMode, stricterMode } from "../config/index.js";
 import type { AvailableModels, Model, ThinkingLevel } from "../models/index.js";
 import type { IncludeMode, PermissionMode } from "../tools/index.js";
-import type { SessionPolicy } from "./permission/permissions.js";
+import type { SessionPolicy } from "./permission/judged-call.js";
 
 /** Each with its value as a text; they are journaled under these names. */
 export const SETTINGS = ["mode", "model", "thinking", "include", "sandbox"] as const;

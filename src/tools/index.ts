@@ -103,7 +103,7 @@ export {
 export { ResourceSource } from "./result/read-resource.js";
 export { resultTools } from "./result/read-result.js";
 export { type ByteRange, type KeptResults, ResultStore } from "./result/store.js";
-
+export { runCalls } from "./run/batch.js";
 export {
   type Approval,
   type ApprovalRequest,
@@ -113,7 +113,6 @@ export {
   resumeCall,
   runCall,
   runCallAnd,
-  runCalls,
   runDirect,
 } from "./run/call.js";
 export {

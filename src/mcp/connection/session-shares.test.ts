@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { GatedCalls } from "../../../test/gated-calls.js";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
 import type { CallOutcome } from "../protocol/call.js";
-import { shareOf } from "./connection.js";
+import { shareOf } from "./call-gate.js";
 import { serverLimits } from "./options.js";
 
 const done: CallOutcome = { kind: "answered", isError: false, content: [] };

@@ -1,5 +1,5 @@
 // Runs one tool call: deadline, progress, cancel, and exactly one typed outcome.
-import { type Eventual, whenThere } from "../../base/async/eventual.js";
+import type { Eventual } from "../../base/async/eventual.js";
 import { Pace } from "../../base/async/pace.js";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { unreachable } from "../../base/id.js";
@@ -7,7 +7,7 @@ import { defined } from "../../base/json/defined.js";
 import { DepthProbe, isJsonObject, type JsonObject, type JsonValue, measure } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { Timer, World } from "../../base/ports/world.js";
-import { checkAgainstSchema, type SchemaCheckLimits } from "../../base/schema/schema-check.js";
+import { checkAgainstSchema, type SchemaCheckLimits, type SchemaFit } from "../../base/schema/schema-check.js";
 import type { ContentBlock } from "../../base/text/content.js";
 import { MCP_LIMITS, TASK_LIMITS } from "../limits.js";
 import type { RpcOutcome } from "../rpc/rpc.js";
@@ -216,17 +216,34 @@ function structuredAnswer(
   { isError, content }: { readonly isError: boolean; readonly content: readonly ContentBlock[] },
   request: AnswerContext,
 ): Eventual<CallOutcome> {
-  const looking = isSurelyFlat(structured) ? false : isTooDeep(structured, Pace.of(request.world));
-  return whenThere(looking, (isDeep): Eventual<CallOutcome> => {
-    if (isDeep) {
-      const warning = `structured content nested more than ${LIMITS.dataMaxDepth} deep was left out`;
-      return { kind: "answered", isError, content, warnings: warned(request, [warning]) };
-    }
-    return whenThere(outputWarnings(structured, isError, request), (warnings): CallOutcome => {
-      if (warnings.length === 0) return { kind: "answered", isError, content, structured };
-      return { kind: "answered", isError, content, structured, warnings };
-    });
-  });
+  if (!isSurelyFlat(structured)) return answerUnlessDeep(structured, { isError, content }, request);
+  const warnings = outputWarnings(structured, isError, request);
+  if (warnings instanceof Promise) return answerOnceChecked(structured, { isError, content }, warnings);
+  if (warnings.length === 0) return { kind: "answered", isError, content, structured };
+  return { kind: "answered", isError, content, structured, warnings };
+}
+
+type AnswerContent = Pick<Extract<CallOutcome, { readonly kind: "answered" }>, "isError" | "content">;
+
+async function answerUnlessDeep(
+  structured: JsonValue,
+  answer: AnswerContent,
+  request: AnswerContext,
+): Promise<CallOutcome> {
+  if (await isTooDeep(structured, Pace.of(request.world))) {
+    const warning = `structured content nested more than ${LIMITS.dataMaxDepth} deep was left out`;
+    return { kind: "answered", ...answer, warnings: warned(request, [warning]) };
+  }
+  return await answerOnceChecked(structured, answer, outputWarnings(structured, answer.isError, request));
+}
+
+async function answerOnceChecked(
+  structured: JsonValue,
+  answer: AnswerContent,
+  checking: Eventual<readonly string[]>,
+): Promise<CallOutcome> {
+  const warnings = await checking;
+  return { kind: "answered", ...answer, structured, ...(warnings.length === 0 ? {} : { warnings }) };
 }
 
 /**
@@ -239,12 +256,15 @@ export const OUTPUT_CHECK: SchemaCheckLimits = { extent: MCP_LIMITS.outputValue,
 function outputWarnings(structured: JsonValue, isError: boolean, request: AnswerContext): Eventual<readonly string[]> {
   const schema = request.definition?.outputSchema;
   if (isError || !schema) return NO_WARNINGS;
+  const checking = checkAgainstSchema(schema, structured, request.world, OUTPUT_CHECK);
+  return checking instanceof Promise ? checking.then((fit) => warningsOf(fit, request)) : warningsOf(checking, request);
+}
+
+function warningsOf(fit: SchemaFit, request: AnswerContext): readonly string[] {
   const { world, server, tool } = request;
-  return whenThere(checkAgainstSchema(schema, structured, world, OUTPUT_CHECK), (fit) => {
-    if (fit.kind === "unchecked") world.log.debug("mcp.output_unchecked", { server, tool, reason: fit.reason });
-    if (fit.kind !== "misfit") return NO_WARNINGS;
-    return warned(request, [`the structured output does not fit its schema: ${fit.problems[0]}`]);
-  });
+  if (fit.kind === "unchecked") world.log.debug("mcp.output_unchecked", { server, tool, reason: fit.reason });
+  if (fit.kind !== "misfit") return NO_WARNINGS;
+  return warned(request, [`the structured output does not fit its schema: ${fit.problems[0]}`]);
 }
 
 const NO_WARNINGS: readonly string[] = [];

@@ -117,9 +117,9 @@ export class Rpc implements TransportListener {
       try {
         const sent = options.onProgress ? withProgressToken(params, id) : params;
         options.onSent?.(id);
-        this.#transport.send({ jsonrpc: "2.0", id, method, params: sent }, options.hint);
         // Of several the first waits for the others of its turn; of a lone one the server hears at once.
-        if (this.#pending.size === 1) this.#transport.flush?.();
+        const isLone = this.#pending.size === 1;
+        this.#transport.send({ jsonrpc: "2.0", id, method, params: sent }, options.hint, isLone);
       } catch (thrown) {
         this.#pending.delete(id); // it could not be written
         throw thrown;

@@ -22,9 +22,9 @@ export function tracedTransport(inner: Transport, { trace, spec, session }: Trac
   record("out", { open: spec });
   return wrapTransport(inner, {
     start: (listener) => inner.start(tracedListener(listener, record)),
-    send: (message, hint) => {
+    send: (message, hint, isLone) => {
       record("out", message);
-      inner.send(message, hint);
+      inner.send(message, hint, isLone);
     },
     cancel: (id, reason) => {
       record("out", cancelled(id, reason));

@@ -50,10 +50,11 @@ export interface Agreement {
 export interface Transport {
   /** Opens it: spawns the process, or does nothing much for HTTP. A failure is reported through `onClosed`. */
   start(listener: TransportListener): void;
-  /** Never throws and never waits: a failure is reported through `onRequestLost` or `onClosed`. */
-  send(message: OutgoingMessage, hint?: SendHint): void;
-  /** What waits to be sent together with later messages of this turn goes out now. */
-  flush?(): void;
+  /**
+   * Never throws and never waits: a failure is reported through `onRequestLost` or `onClosed`. `isLone`: it goes out now,
+   * without a wait for later messages of this turn.
+   */
+  send(message: OutgoingMessage, hint?: SendHint, isLone?: boolean): void;
   /** Stops waiting for this request and cancels it at the server in the way of the era and the transport. */
   cancel(id: RpcId, reason: string): void;
   agreed(agreement: Agreement): void;
@@ -70,7 +71,6 @@ export function wrapTransport(inner: Transport, changes: Partial<Transport>): Tr
   const same: Transport = {
     start: (listener) => inner.start(listener),
     send: inner.send.bind(inner), // no frame of its own on the way of a call
-    flush: () => inner.flush?.(),
     cancel: (id, reason) => inner.cancel(id, reason),
     agreed: (agreement) => inner.agreed(agreement),
     close: (grace) => inner.close(grace),

@@ -4,7 +4,8 @@ import { Cell } from "../../base/async/cell.js";
 import { fakeWorld } from "../../testing/index.js";
 import { type CatalogTool, DecisionFiles, type PolicyRule, snapshot, type ToolDefinition } from "../../tools/index.js";
 import type { PermissionAnswer, PermissionQuestion, SessionPorts } from "../ports.js";
-import { Permissions, type PermissionsOptions, type SessionPolicy } from "./permissions.js";
+import type { SessionPolicy } from "./judged-call.js";
+import { Permissions, type PermissionsOptions } from "./permissions.js";
 
 const READ: ToolDefinition = { name: "read", description: "Reads", inputSchema: { type: "object" } };
 const WRITE: ToolDefinition = { name: "write", description: "Writes", inputSchema: { type: "object" } };

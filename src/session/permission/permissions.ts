@@ -1,12 +1,11 @@
 // Who may call what in this session: the policy decides, approvals remember, the person is asked about the rest.
 import { Bag } from "../../base/async/bag.js";
-import { type Eventual, whenThere } from "../../base/async/eventual.js";
+import type { Eventual } from "../../base/async/eventual.js";
 import { abortListeners } from "../../base/async/scope.js";
 import { messageOf } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import type { JsonObject } from "../../base/json/json.js";
 import { FOREIGN_LIMITS } from "../../base/limits.js";
-import type { Files, Log } from "../../base/ports/world.js";
+import type { Log } from "../../base/ports/world.js";
 import { markForeign } from "../../base/text/marking.js";
 import {
   type Approval,
@@ -15,79 +14,32 @@ import {
   Approvals,
   type CatalogTool,
   type DecisionStore,
-  decide,
-  type Finding,
   forSession,
   type GrantFacts,
   grantedCall,
   grantLabel,
-  hintsOf,
   type KeptDecision,
   type LockHold,
   type MigrationReport,
-  NO_PATHS,
   neverLabel,
   type OfferedGrant,
-  type PathTable,
-  type PermissionMode,
-  type PolicyDecision,
-  type PolicyRule,
-  resolvePaths,
   resourcesOf,
   type SourcedTool,
   type ToolOrigin,
-  underProtection,
 } from "../../tools/index.js";
 import { SESSION_LIMITS } from "../limits.js";
 import type { PermissionAnswer, PermissionChoice, PermissionQuestion, Refusal, SessionPorts } from "../ports.js";
 import { ByServer } from "../servers/by-server.js";
-import { PendingApproval, type Protects, REPLACED } from "./guards.js";
-import { JudgedCall, subjectOf } from "./judged-call.js";
+import { PendingApproval, REPLACED } from "./guards.js";
+import { CallJudge, type JudgedCall, type JudgeOptions, type ServerOf, subjectOf } from "./judged-call.js";
 
-/** What the configuration says now; it may change between two calls. */
-export interface SessionPolicy {
-  readonly mode: PermissionMode;
-  readonly mayBypass: boolean;
-  /** In their order: command line, user, project. */
-  readonly rules: readonly PolicyRule[];
-  /** `ask`: after content from outside was read, tools that send or write are asked about whatever was granted. */
-  readonly afterUntrusted?: "ask" | "off";
-}
-
-/** What the session knows of a tool's server. */
-export interface ServerFacts {
-  /** The user's word that the server's hints are true. */
-  readonly trustsAnnotations?: boolean;
-  /** The user's word that what the server answers is no content from outside. */
-  readonly trustsResults?: boolean;
-  /** Where it runs, if not in the session's directory: its relative paths begin there. */
-  readonly cwd?: string;
-  /** A client runs or reaches it, under a name of its choice, see `foreignOwner`. */
-  readonly isOfClient?: boolean;
-}
-
-type ServerOf = Pick<CatalogTool, "origin" | "source">;
-
-export interface PermissionsOptions {
-  policy(): SessionPolicy;
-  server?(tool: ServerOf): ServerFacts;
+export interface PermissionsOptions extends JudgeOptions {
   /** What the lock of definitions has against a tool. */
   lock?(tool: ApprovalSubject): LockHold | undefined;
   /** Where grants and refusals outlive the session. */
   readonly store?: DecisionStore;
-  /** For rules about directories; without it they are unclear, and so never allow. */
-  readonly places?: {
-    readonly files: Pick<Files, "find" | "linkTarget">;
-    readonly cwd: string;
-    readonly home?: string;
-  };
-  /** Never rejects. Without it no file is protected. */
-  readonly protects?: Protects;
-  /** Real path of a folder of the session; undefined when there is none. Never rejects. */
-  folder?(path: string): Promise<string | undefined>;
   /** Which program or service a server is, see `ToolGrant.program`: without it grants last for the session. Never rejects. */
   program?(tool: ServerOf): Eventual<string | undefined>;
-  readonly platform?: NodeJS.Platform;
   /** What content from outside the session has read, for people; undefined when none. */
   outside?(): string | undefined;
   onMigrated?(report: MigrationReport): void;
@@ -127,6 +79,7 @@ export class Permissions {
   readonly #log: Log;
   readonly #options: PermissionsOptions;
   readonly #approvals: Approvals;
+  readonly #judge: CallJudge;
   /** Which program a server is. */
   readonly #programs = new ByServer<string | undefined>();
   /** Held tools the person did not approve of: asked about again when they are called, not before. */
@@ -148,21 +101,31 @@ export class Permissions {
       program: ({ origin, source }) => this.#programs.get(origin, source),
       onMigrated: (report) => options.onMigrated?.(report),
     });
+    this.#judge = new CallJudge(options, (subject) => this.#grantFacts(subject));
   }
 
   /** At once where nothing has to be read and nobody asked. Never rejects. */
   approve(request: PermissionRequest, ports: SessionPorts | undefined, signal: AbortSignal): Eventual<Approval> {
-    const judging = this.#judge(request);
+    const judging = this.#judged(request);
     const early = judging instanceof Promise ? undefined : this.#withoutAsking(judging);
-    const approving =
-      early ??
-      this.#unlessReplaced(request, signal, async (pending) =>
-        this.#approve(request, await judging, { ports, pending }),
-      );
-    return whenThere(approving, (approval) => {
-      if (approval.kind === "allowed") this.#options.onAllowed?.(request);
-      return approval;
-    });
+    return early ? this.#noted(request, early) : this.#approveLater(request, judging, ports, signal);
+  }
+
+  async #approveLater(
+    request: PermissionRequest,
+    judging: Eventual<JudgedCall>,
+    ports: SessionPorts | undefined,
+    signal: AbortSignal,
+  ): Promise<Approval> {
+    const approval = await this.#unlessReplaced(request, signal, async (pending) =>
+      this.#approve(request, await judging, { ports, pending }),
+    );
+    return this.#noted(request, approval);
+  }
+
+  #noted(request: PermissionRequest, approval: Approval): Approval {
+    if (approval.kind === "allowed") this.#options.onAllowed?.(request);
+    return approval;
   }
 
   /** `run` hears of it when the source the call is about is taken out or becomes another's. */
@@ -219,12 +182,26 @@ export class Permissions {
 
   /** The same for a call of one tool, at once where nothing has to be read. */
   prepareFor(tool: CatalogTool): Eventual<unknown> {
-    return whenThere(this.#approvals.load(), () => {
-      const { origin, source } = tool;
-      if (origin === "builtin" || origin === "extra") return undefined;
-      const finding = this.#options.program?.(tool);
-      return whenThere(finding, (program) => this.#programs.set(origin, source, program));
-    });
+    const loading = this.#approvals.load();
+    return loading instanceof Promise ? this.#findProgramOnce(loading, tool) : this.#findProgram(tool);
+  }
+
+  async #findProgramOnce(loaded: Promise<undefined>, tool: CatalogTool): Promise<void> {
+    await loaded;
+    await this.#findProgram(tool);
+  }
+
+  #findProgram(tool: CatalogTool): Eventual<undefined> {
+    const { origin, source } = tool;
+    if (origin === "builtin" || origin === "extra") return undefined;
+    const finding = this.#options.program?.(tool);
+    if (finding instanceof Promise) return this.#keepFound(origin, source, finding);
+    this.#programs.set(origin, source, finding);
+    return undefined;
+  }
+
+  async #keepFound(origin: ToolOrigin, source: string, finding: Promise<string | undefined>): Promise<undefined> {
+    this.#programs.set(origin, source, await finding);
   }
 
   /** Why a tool should not be offered until the person approves of it; undefined when it may be. */
@@ -287,7 +264,7 @@ export class Permissions {
       const toolCallId = `definition-${tool.definitionHash.slice(0, 12)}`;
       const request = { toolCallId, tool, arguments: {} };
       await this.#unlessReplaced(request, signal, async (pending) => {
-        const judged = await this.#judge({ ...request, raw });
+        const judged = await this.#judged({ ...request, raw });
         const question = this.#reviewQuestion(request, judged);
         const answer = await ports.ask(question, pending.signal).catch((): PermissionAnswer => "cancelled");
         if (!pending.isReplaced) await this.#answerReview(judged, plainAnswer(offered(question, answer)));
@@ -349,71 +326,14 @@ export class Permissions {
   }
 
   /** Every call comes through here: what is there at once is not waited for, and written out instead of copied. */
-  #judge(request: PermissionRequest): Eventual<JudgedCall> {
+  #judged(request: PermissionRequest): Eventual<JudgedCall> {
     const preparing = this.prepareFor(request.tool);
-    return preparing instanceof Promise
-      ? preparing.then(() => this.#judgePrepared(request))
-      : this.#judgePrepared(request);
+    return preparing instanceof Promise ? this.#judgedOnce(preparing, request) : this.#judge.judge(request);
   }
 
-  #judgePrepared(request: PermissionRequest): Eventual<JudgedCall> {
-    const { places } = this.#options;
-    const { rules } = this.#options.policy();
-    if (!places || !rules.some(isAboutPlaces)) return this.#judgeAt(request, NO_PATHS);
-    const { cwd: toolCwd } = this.#options.server?.(request.tool) ?? {};
-    const resolving = resolvePaths(rules, request.arguments, { ...places, ...defined({ toolCwd }) });
-    return resolving.then((paths) => this.#judgeAt(request, paths));
-  }
-
-  #judgeAt(request: PermissionRequest, paths: PathTable): Eventual<JudgedCall> {
-    const { tool, raw = tool.definition, arguments: given } = request;
-    const { platform, protects } = this.#options;
-    const { mode, mayBypass, rules } = this.#options.policy();
-    const { origin, source: server } = tool;
-    const { name, annotations } = raw;
-    const { trustsAnnotations = false, cwd, isOfClient } = this.#options.server?.(tool) ?? {};
-    const { readOnly, openWorld } = hintsOf({ origin, annotations, trustsAnnotations });
-    const decision = decide(
-      {
-        origin,
-        server,
-        tool: name,
-        annotations,
-        trustsAnnotations,
-        arguments: given,
-        paths,
-        mode,
-        mayBypass,
-        platform,
-        isOfClient,
-      },
-      rules,
-    );
-    const mayWrite = decision.effect !== "deny" && !readOnly;
-    const judged = { subject: subjectOf({ tool, raw }), decision, mayAct: !readOnly || openWorld };
-    const finding = mayWrite ? protects?.({ tool, arguments: given, cwd }) : undefined;
-    return whenThere(finding, (found) => this.#judgedCall(this.#protected(judged, found, cwd), given));
-  }
-
-  #protected<Judged extends { readonly decision: PolicyDecision }>(
-    judged: Judged,
-    found: readonly Finding[] | undefined,
-    cwd: string | undefined,
-  ): Judged {
-    if (!found || found.length === 0) return judged;
-    const { places } = this.#options;
-    const { mode, mayBypass } = this.#options.policy();
-    const place = { mode, mayBypass, cwd: cwd ?? places?.cwd ?? "/", home: places?.home };
-    return { ...judged, decision: underProtection(judged.decision, found, place) };
-  }
-
-  #judgedCall(judged: Pick<JudgedCall, "subject" | "decision" | "mayAct">, given: JsonObject): Eventual<JudgedCall> {
-    const { subject } = judged;
-    const { origin, definition } = subject;
-    const facts = this.#grantFacts(subject);
-    if (origin !== "builtin" || definition.name !== "run_command") return new JudgedCall(judged, given, facts);
-    const path = typeof given["path"] === "string" ? given["path"] : ".";
-    return whenThere(this.#options.folder?.(path), (folder) => new JudgedCall(judged, given, { ...facts, folder }));
+  async #judgedOnce(preparing: Promise<unknown>, request: PermissionRequest): Promise<JudgedCall> {
+    await preparing;
+    return await this.#judge.judge(request);
   }
 
   #grantFacts({ origin, source }: ApprovalSubject): GrantFacts {
@@ -524,10 +444,6 @@ function refusalOf({ words }: Refusal): Approval {
 
 function onePerServer(tools: readonly SourcedTool[]): Iterable<SourcedTool> {
   return new Map(tools.map((one) => [`${one.tool.origin} ${one.tool.source}`, one])).values();
-}
-
-function isAboutPlaces({ arguments: conditions }: PolicyRule): boolean {
-  return conditions?.some((condition) => "under" in condition) ?? false;
 }
 
 /** An answer that was not offered is no consent. */

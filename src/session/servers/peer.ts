@@ -139,19 +139,25 @@ export class RunningCalls {
         this.#end(followed);
       }
     };
-    const call: ToolSource["call"] = async (request) => {
+    const call: ToolSource["call"] = (request) => {
       const beganMs = this.#world.monotonicMs();
       const { toolCallId, tool, arguments: given, definition, signal, expected, onLasting } = request;
       const followed = this.#begin(request);
-      try {
-        const { progress: onProgress } = followed;
-        // Written out: copies of objects cost every call more.
-        const sent = { toolCallId, tool, arguments: given, definition, signal, expected, onProgress, onLasting };
-        const outcome = await source.call(sent);
-        if (outcome.kind === "done") this.latencyMs = Math.round(this.#world.monotonicMs() - beganMs);
-        return outcome;
-      } finally {
+      const { progress: onProgress } = followed;
+      // Written out: copies of objects cost every call more.
+      const sent = { toolCallId, tool, arguments: given, definition, signal, expected, onProgress, onLasting };
+      const broken = (error: unknown): Promise<never> => {
         this.#end(followed);
+        return Promise.reject(error);
+      };
+      try {
+        return source.call(sent).then((outcome) => {
+          if (outcome.kind === "done") this.latencyMs = Math.round(this.#world.monotonicMs() - beganMs);
+          this.#end(followed);
+          return outcome;
+        }, broken);
+      } catch (error) {
+        return broken(error);
       }
     };
     return { ...source, call, ...defined({ resume: source.resume && resume }) };

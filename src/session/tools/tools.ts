@@ -44,7 +44,8 @@ import type { Notify } from "../events.js";
 import { SESSION_LIMITS } from "../limits.js";
 import type { SessionOptions } from "../options.js";
 import { LockGuard, type OutsideRead, OutsideReads, protectedFiles } from "../permission/guards.js";
-import { Permissions, type ServerFacts, type SessionPolicy } from "../permission/permissions.js";
+import type { ServerFacts, SessionPolicy } from "../permission/judged-call.js";
+import { Permissions } from "../permission/permissions.js";
 import type { ClientName, SessionPorts, ToolCaller } from "../ports.js";
 import { ByServer } from "../servers/by-server.js";
 import type { OpenServer } from "../servers/entry.js";
@@ -308,13 +309,21 @@ export class SessionTools implements AsyncDisposable {
       const found = this.#find(wanted.name);
       const preparing = found.entry && this.permissions.prepareFor(found.entry.tool);
       if (!(preparing instanceof Promise)) return this.#runForProgram(wanted, found, open, reading);
-      // Found anew then: what is held depends on what was read.
-      const run = () => this.callForProgram(wanted, open, reading);
-      return callWhen(preparing, open, { run, read: reading.read });
+      return this.#callForProgramWhen(preparing, wanted, open, reading);
     } catch (error) {
       open.end();
       return Promise.reject(error);
     }
+  }
+
+  /** Found anew then: what is held depends on what was read. */
+  #callForProgramWhen<T>(
+    preparing: Promise<unknown>,
+    wanted: ProgramCall,
+    open: OpenCall,
+    reading: Reading<T>,
+  ): Promise<T> {
+    return callWhen(preparing, open, { run: () => this.callForProgram(wanted, open, reading), read: reading.read });
   }
 
   #runForProgram<T>(
@@ -323,17 +332,17 @@ export class SessionTools implements AsyncDisposable {
     { signal, end }: OpenCall,
     { model, read }: Reading<T>,
   ): Promise<T> {
-    const ended = (result: ProgramResult) => {
-      end();
-      return read(result);
-    };
     const call = this.#programCall(wanted, entry);
-    if (!call) return Promise.resolve(ended(notJson(entry?.tool.id ?? wanted.name)));
+    if (!call) {
+      end();
+      return Promise.resolve(read(notJson(entry?.tool.id ?? wanted.name)));
+    }
     const prepared = prepareCall(call, offer);
     const ports = wanted.isNested ? this.#makePortsFor(model, true) : this.#portsFor(model);
-    return runCallAnd(prepared, ports, { signal }, ({ model: forModel, outcome, raw }) =>
-      ended({ outcome: raw ?? outcome, forModel: forModel.content }),
-    );
+    return runCallAnd(prepared, ports, { signal }, ({ model: forModel, outcome, raw }) => {
+      end();
+      return read({ outcome: raw ?? outcome, forModel: forModel.content });
+    });
   }
 
   #find(name: string): { readonly entry: CatalogEntry | undefined; readonly offer: Offer } {

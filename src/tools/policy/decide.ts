@@ -114,10 +114,10 @@ class MatchMeter {
   #climbing: Map<string, boolean> | undefined;
   #commands: Map<string, CommandStarts> | undefined;
 
-  readonly spend = (steps: number): void => {
+  spend(steps: number): void {
     this.#left -= steps;
     if (this.#left < 0) throw new OutOfSteps();
-  };
+  }
 
   /** A command is taken apart once for all rules. */
   commandStarts(text: string, platform: NodeJS.Platform | undefined): CommandStarts {
@@ -152,15 +152,16 @@ function matchRule(rule: PolicyRule, subject: PolicySubject, meter: MatchMeter):
   const hints = wanted && hintsOf(subject);
   if (hints && HINTS.some((hint) => (wanted[hint] ?? hints[hint]) !== hints[hint])) return "no";
   try {
-    const isNamed = (glob: string | undefined, name: string) => glob === undefined || globOf(glob)(name, meter.spend);
-    if (!isNamed(rule.server, subject.server) || !isNamed(rule.tool, subject.tool)) return "no";
-    if (!rule.arguments) return "yes";
-    const verdicts = rule.arguments.map((condition) => testCondition(condition, subject, effect, meter));
-    return verdicts.includes("no") ? "no" : verdicts.includes("unclear") ? "unclear" : "yes";
+    if (!isNamed(rule.server, subject.server, meter) || !isNamed(rule.tool, subject.tool, meter)) return "no";
+    return rule.arguments ? testConditions(rule.arguments, subject, effect, meter) : "yes";
   } catch (thrown) {
     if (thrown instanceof OutOfSteps) return "unclear";
     throw thrown;
   }
+}
+
+function isNamed(glob: string | undefined, name: string, meter: MatchMeter): boolean {
+  return glob === undefined || globOf(glob)(name, (steps) => meter.spend(steps));
 }
 
 /** Globs of rules come again with every call. */
@@ -177,6 +178,16 @@ function globOf(glob: string): GlobMatcher {
 }
 
 const HINTS = ["readOnly", "destructive", "idempotent", "openWorld"] as const;
+
+function testConditions(
+  conditions: readonly ArgumentCondition[],
+  subject: PolicySubject,
+  effect: PolicyEffect,
+  meter: MatchMeter,
+): Verdict {
+  const verdicts = conditions.map((condition) => testCondition(condition, subject, effect, meter));
+  return verdicts.includes("no") ? "no" : verdicts.includes("unclear") ? "unclear" : "yes";
+}
 
 function testCondition(
   condition: ArgumentCondition,
@@ -217,7 +228,7 @@ function textTest(condition: TextCondition, paths: PathTable, meter: MatchMeter)
   const prefix = "prefix" in condition ? condition.prefix : "";
   return (text) => {
     if (meter.isClimbing(text)) return "unclear";
-    return (glob ? glob(text, meter.spend) : text.startsWith(prefix)) ? "yes" : "no";
+    return (glob ? glob(text, (steps) => meter.spend(steps)) : text.startsWith(prefix)) ? "yes" : "no";
   };
 }
 
@@ -229,7 +240,7 @@ function ownTest(
   meter: MatchMeter,
 ): ((text: string) => Verdict) | undefined {
   if (origin !== "builtin") return undefined;
-  const isMatch = (glob: string, text: string) => globOf(glob)(text, meter.spend);
+  const isMatch = (glob: string, text: string) => globOf(glob)(text, (steps) => meter.spend(steps));
   if (tool === RUN_COMMAND && condition.pointer === "/command") {
     return (text) => {
       if (effect !== "allow") {

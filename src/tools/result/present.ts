@@ -1,5 +1,5 @@
 // The form of an outcome for a model and for people: every block kind, within the bounds, marked, nothing left silent.
-import { type Eventual, whenThere } from "../../base/async/eventual.js";
+import type { Eventual } from "../../base/async/eventual.js";
 import { Pace } from "../../base/async/pace.js";
 import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
@@ -48,10 +48,8 @@ export function presentOutcome(outcome: ToolOutcome, context: ResultContext): Ev
     case "done":
     case "failed": {
       const plain = plainTexts(outcome);
-      const placed = plain
-        ? { model: plain, person: plain, isShort: true }
-        : new Presentation(context).present(outcome, outcome.kind);
-      return whenThere(placed, (content) => presentedAnswer(outcome, content, context));
+      if (!plain) return presentedLater(outcome, context);
+      return presentedAnswer(outcome, { model: plain, person: plain, isShort: true }, context);
     }
     case "cancelled":
       return { model: said("The call was cancelled by the person."), outcome };
@@ -70,6 +68,10 @@ export function presentOutcome(outcome: ToolOutcome, context: ResultContext): Ev
 }
 
 type AnswerOutcome = Extract<ToolOutcome, ToolAnswer>;
+
+async function presentedLater(outcome: AnswerOutcome, context: ResultContext): Promise<Presented> {
+  return presentedAnswer(outcome, await new Presentation(context).present(outcome, outcome.kind), context);
+}
 
 interface PlacedContent extends Readonly<Record<"model" | "person", readonly ContentBlock[]>> {
   /** The structured content is known to be short. */

@@ -9,7 +9,8 @@ import { TOOL_LIMITS } from "../limits.js";
 import type { Presented } from "../result/present.js";
 import { ResultStore } from "../result/store.js";
 import type { ToolDefinition, ToolOutcome, ToolSource } from "../tool.js";
-import { type Approval, type CallEvent, type RunPorts, runCalls } from "./call.js";
+import { runCalls } from "./batch.js";
+import type { Approval, CallEvent, RunPorts } from "./call.js";
 import { prepareCall } from "./prepare.js";
 
 type Behaviour = "quick" | "slow" | "progress" | "throws" | "rejects" | "waits for the cancel" | "ignores the cancel";

@@ -5,14 +5,12 @@ import { messageOf } from "../../base/errors.js";
 import type { JsonObject } from "../../base/json/json.js";
 import { inSpan } from "../../base/ports/trace.js";
 import type { Timer, World } from "../../base/ports/world.js";
-import { checkAgainstSchema, type SchemaFit, withoutMisfitNulls } from "../../base/schema/schema-check.js";
-import { type CatalogEntry, callArguments } from "../catalog/offer.js";
+import type { CatalogEntry } from "../catalog/offer.js";
 import { TOOL_LIMITS } from "../limits.js";
-import { hintsOf } from "../policy/decide.js";
 import type { ModelMedia, ResultContext } from "../result/blocks.js";
 import { type Presented, presentOutcome } from "../result/present.js";
 import type { ResultStore } from "../result/store.js";
-import { type Inserted, type Substituted, substituteResults } from "../result/substitute.js";
+import type { Inserted, Substituted } from "../result/substitute.js";
 import {
   type CatalogTool,
   failed,
@@ -24,7 +22,14 @@ import {
   type ToolSource,
 } from "../tool.js";
 import { forPeople } from "./for-people.js";
-import { notMade, type Preparation, PreparedCall, preparedWhenStarted, type SentBefore } from "./prepare.js";
+import {
+  finishArguments,
+  notMade,
+  type Preparation,
+  PreparedCall,
+  preparedWhenStarted,
+  type SentBefore,
+} from "./prepare.js";
 
 export interface RunOptions {
   readonly signal: AbortSignal;
@@ -184,21 +189,34 @@ function thrownBy({ signal, preparation }: Steps, error: unknown): ToolOutcome {
 function stepsOf(steps: Steps, ports: DirectPorts): Eventual<ToolOutcome> {
   const { preparation: call, signal } = steps;
   if (!call) return CANCELLED;
-  const { plan, name } = call;
+  const { plan } = call;
   if (plan.kind === "ended") return plan.outcome;
-  if (plan.kind === "starting") {
-    return whenStarted(call, steps).then((started) => {
-      steps.preparation = started;
-      if (started?.plan.kind === "starting") return failed(notMade(name, "its server does not start"));
-      return stepsOf(steps, ports);
-    });
-  }
+  if (plan.kind === "starting") return stepsOnceStarted(call, steps, ports);
   if (signal.aborted) return CANCELLED;
   if (plan.kind === "lasting") return resumed(call, plan.lasting, ports, steps);
   const { entry } = plan;
   const clearing = cleared(call, entry, ports, steps);
-  if (clearing instanceof Promise) return clearing.then((clear) => written(entry, clear, ports, steps));
-  return written(entry, clearing, ports, steps);
+  return clearing instanceof Promise
+    ? writtenLater(entry, clearing, ports, steps)
+    : written(entry, clearing, ports, steps);
+}
+
+// What waits is in functions of its own: in one with the rest, every call would be given what only those that wait need.
+
+async function writtenLater(
+  entry: CatalogEntry,
+  clearing: Promise<Cleared | ToolOutcome>,
+  ports: DirectPorts,
+  steps: Steps,
+): Promise<ToolOutcome> {
+  return await written(entry, await clearing, ports, steps);
+}
+
+async function stepsOnceStarted(call: Preparation, steps: Steps, ports: DirectPorts): Promise<ToolOutcome> {
+  const started = await whenStarted(call, steps);
+  steps.preparation = started;
+  if (started?.plan.kind === "starting") return failed(notMade(call.name, "its server does not start"));
+  return await stepsOf(steps, ports);
 }
 
 function written(
@@ -211,10 +229,19 @@ function written(
   const { signal } = steps;
   if (signal.aborted) return CANCELLED;
   const writing = ports.journal.intent(clear.request);
-  if (!writing) return signal.aborted ? CANCELLED : sentInSpan(entry, clear, ports, steps);
-  return untilAborted(writing, signal).then((end) =>
-    end === ABORTED || signal.aborted ? CANCELLED : sentInSpan(entry, clear, ports, steps),
-  );
+  if (writing) return sentOnceWritten(writing, { entry, clear }, ports, steps);
+  return signal.aborted ? CANCELLED : sentInSpan(entry, clear, ports, steps);
+}
+
+async function sentOnceWritten(
+  writing: Promise<void>,
+  { entry, clear }: { readonly entry: CatalogEntry; readonly clear: Cleared },
+  ports: DirectPorts,
+  steps: Steps,
+): Promise<ToolOutcome> {
+  const { signal } = steps;
+  const end = await untilAborted(writing, signal);
+  return end === ABORTED || signal.aborted ? CANCELLED : await sentInSpan(entry, clear, ports, steps);
 }
 
 interface Cleared {
@@ -230,10 +257,19 @@ function cleared(
   steps: Steps,
 ): Eventual<Cleared | ToolOutcome> {
   const finishing = finishArguments(entry, call.given, ports);
-  if (!(finishing instanceof Promise)) return approved(call, { entry, finished: finishing }, ports, steps);
-  return untilAborted(finishing, steps.signal).then((finished) =>
-    finished === ABORTED ? CANCELLED : approved(call, { entry, finished }, ports, steps),
-  );
+  return finishing instanceof Promise
+    ? clearedLater(call, { entry, finishing }, ports, steps)
+    : approved(call, { entry, finished: finishing }, ports, steps);
+}
+
+async function clearedLater(
+  call: Preparation,
+  { entry, finishing }: { readonly entry: CatalogEntry; readonly finishing: Promise<Substituted> },
+  ports: DirectPorts,
+  steps: Steps,
+): Promise<Cleared | ToolOutcome> {
+  const finished = await untilAborted(finishing, steps.signal);
+  return finished === ABORTED ? CANCELLED : await approved(call, { entry, finished }, ports, steps);
 }
 
 function approved(
@@ -249,10 +285,16 @@ function approved(
   const shown = inserted.length > 0 ? forPeople(complete) : complete;
   const asked = { toolCallId, tool, arguments: complete, inserted, raw, shown, held, onAsking };
   const approving = ports.approve(asked, signal);
-  if (!(approving instanceof Promise)) return clearance(request, approving);
-  return untilAborted(approving, signal).then((approval) =>
-    approval === ABORTED ? CANCELLED : clearance(request, approval),
-  );
+  return approving instanceof Promise ? approvedLater(request, approving, signal) : clearance(request, approving);
+}
+
+async function approvedLater(
+  request: CallRequest,
+  approving: Promise<Approval>,
+  signal: AbortSignal,
+): Promise<Cleared | ToolOutcome> {
+  const approval = await untilAborted(approving, signal);
+  return approval === ABORTED ? CANCELLED : clearance(request, approval);
 }
 
 function clearance(request: CallRequest, approval: Approval): Cleared | ToolOutcome {
@@ -285,15 +327,9 @@ function sent(
   steps: Steps,
 ): Promise<ToolOutcome> {
   const { signal, onProgress } = steps;
-  let kept: Promise<void> | undefined;
-  const broken = (error: unknown): ToolOutcome =>
-    signal.aborted ? CANCELLED : failed(`${tool.label} failed: ${messageOf(error)}`);
-  const ended = (outcome: unknown): ToolOutcome => {
-    if (outcome === ABORTED) return CANCELLED;
-    return isOutcome(outcome) ? outcome : failed(`${tool.label} failed: it answered with no outcome.`);
-  };
   try {
     steps.sending();
+    const sentCall = new SentCall(request, raw, { ports, signal, tool });
     const call: SourceCall = {
       toolCallId: request.toolCallId,
       tool: raw.name,
@@ -301,18 +337,70 @@ function sent(
       definition: raw,
       signal,
       onProgress,
-      onLasting: (lasting) => {
-        kept = ports.journal.lasting?.(request, { ...lasting, tool: raw.name });
-        kept?.catch(() => undefined); // heard below
-      },
+      onLasting: sentCall.onLasting,
     };
-    const answering = Promise.resolve(source.call(expected === undefined ? call : { ...call, expected }));
-    return new Promise((resolve) => {
-      const onEnd = (outcome: unknown) => resolve(kept ? kept.then(() => ended(outcome), broken) : ended(outcome));
-      whenOver(answering, { signal, world: ports.world, onEnd, onError: (error) => resolve(broken(error)) });
-    });
+    return sentCall.over(source.call(expected === undefined ? call : { ...call, expected }));
   } catch (error) {
-    return Promise.resolve(broken(error));
+    return Promise.resolve(brokenCall(tool, error, signal));
+  }
+}
+
+function brokenCall({ label }: CatalogTool, error: unknown, signal: AbortSignal): ToolOutcome {
+  return signal.aborted ? CANCELLED : failed(`${label} failed: ${messageOf(error)}`);
+}
+
+interface SentCallContext {
+  readonly ports: DirectPorts;
+  readonly signal: AbortSignal;
+  readonly tool: CatalogTool;
+}
+
+/** A call whose outcome is waited for: one object instead of many closures, since every call has one. */
+class SentCall implements Waiting<unknown> {
+  /** The server goes on with it: recorded, so that it can be asked for again. */
+  readonly onLasting: (lasting: LastingCall) => void;
+  readonly #context: SentCallContext;
+  #kept: Promise<void> | undefined;
+  #resolve: (outcome: ToolOutcome | Promise<ToolOutcome>) => void = () => {};
+
+  constructor(request: CallRequest, { name }: ToolDefinition, context: SentCallContext) {
+    this.#context = context;
+    this.onLasting = (lasting) => {
+      this.#kept = context.ports.journal.lasting?.(request, { ...lasting, tool: name });
+      this.#kept?.catch(() => undefined); // heard when the call has ended
+    };
+  }
+
+  /** An embedder's source may be plain JavaScript, and answer with no promise. */
+  over(answering: unknown): Promise<ToolOutcome> {
+    return new Promise((resolve) => {
+      this.#resolve = resolve;
+      const { signal, ports } = this.#context;
+      whenOver(answering instanceof Promise ? answering : Promise.resolve(answering), this, signal, ports.world);
+    });
+  }
+
+  onEnd(value: unknown): void {
+    this.#resolve(this.#kept ? this.#endedOnceKept(this.#kept, value) : this.#ended(value));
+  }
+
+  onError(error: unknown): void {
+    const { tool, signal } = this.#context;
+    this.#resolve(brokenCall(tool, error, signal));
+  }
+
+  #ended(outcome: unknown): ToolOutcome {
+    if (outcome === ABORTED) return CANCELLED;
+    return isOutcome(outcome) ? outcome : failed(`${this.#context.tool.label} failed: it answered with no outcome.`);
+  }
+
+  async #endedOnceKept(kept: Promise<void>, outcome: unknown): Promise<ToolOutcome> {
+    try {
+      await kept;
+      return this.#ended(outcome);
+    } catch (error) {
+      return brokenCall(this.#context.tool, error, this.#context.signal);
+    }
   }
 }
 
@@ -329,50 +417,6 @@ function isOutcome(value: unknown): value is ToolOutcome {
     default:
       return value.kind === "cancelled";
   }
-}
-
-/**
- * The arguments that are sent: the model's own, with kept results, pinned values and defaults put in. They are checked by the
- * source's own schema: the model's view of it may be shaped or compiled for its provider.
- */
-function finishArguments(
-  entry: CatalogEntry,
-  given: JsonObject,
-  { world, results }: Pick<RunPorts, "world" | "results">,
-): Eventual<Substituted> {
-  const filling = substituteResults(entry.tool.toOwn?.(given) ?? given, results);
-  return filling instanceof Promise
-    ? filling.then((filled) => checkedArguments(entry, filled, world))
-    : checkedArguments(entry, filling, world);
-}
-
-function checkedArguments(entry: CatalogEntry, filled: Substituted, world: World): Eventual<Substituted> {
-  if (!filled.ok) return filled;
-  const complete = callArguments(entry, filled.arguments);
-  const checked = (fit: SchemaFit): Eventual<Substituted> =>
-    fit.kind === "misfit"
-      ? withoutNulls(entry, filled, world)
-      : { ok: true, arguments: complete, inserted: filled.inserted };
-  const checking = checkAgainstSchema(entry.raw.inputSchema, complete, world);
-  return checking instanceof Promise ? checking.then(checked) : checked(checking);
-}
-
-/** Nulls that models write for "left out" are no reason to refuse a call. */
-async function withoutNulls(
-  entry: CatalogEntry,
-  filled: Extract<Substituted, { readonly ok: true }>,
-  world: World,
-): Promise<Substituted> {
-  const { inputSchema } = entry.raw;
-  const complete = callArguments(entry, await withoutMisfitNulls(inputSchema, filled.arguments, world));
-  const fit = await checkAgainstSchema(inputSchema, complete, world);
-  if (fit.kind !== "misfit") return { ok: true, arguments: complete, inserted: filled.inserted };
-  const problems = `the arguments do not fit its schema: ${fit.problems.join("; ")}`;
-  if (!entry.isChanged) return { ok: false, reason: problems };
-  // The list a model is shown stays as it was, so the error carries the new schema.
-  const json = JSON.stringify(entry.tool.definition.inputSchema);
-  const schema = json.length <= TOOL_LIMITS.changedSchemaMaxChars ? `is now ${json}` : "has to be looked up anew";
-  return { ok: false, reason: `${problems}. The tool has changed since you were given it, and its schema ${schema}` };
 }
 
 /** In the span of one tool call by the semantic conventions for GenAI. The tool's source adds its own attributes. */
@@ -408,24 +452,27 @@ function untilAborted<T>(
   world?: Pick<World, "after">,
 ): Promise<T | typeof ABORTED> {
   return new Promise((resolve, reject) => {
-    whenOver(promise, { signal, world, onEnd: resolve, onError: reject });
+    whenOver(promise, { onEnd: resolve, onError: reject }, signal, world);
   });
 }
 
-interface Watched<T> {
-  readonly signal: AbortSignal;
-  readonly world: Pick<World, "after"> | undefined;
+interface Waiting<T> {
   /** What is told after the first end must be passed over. */
-  readonly onEnd: (value: T | typeof ABORTED) => void;
-  readonly onError: (error: unknown) => void;
+  onEnd(value: T | typeof ABORTED): void;
+  onError(error: unknown): void;
 }
 
 /** The same without a promise of its own: every call that is sent is waited for like this. What `onEnd` throws is an error too. */
-function whenOver<T>(promise: Promise<T>, { signal, world, onEnd, onError }: Watched<T>): void {
+function whenOver<T>(
+  promise: Promise<T>,
+  waiting: Waiting<T>,
+  signal: AbortSignal,
+  world: Pick<World, "after"> | undefined,
+): void {
   let grace: Timer | undefined;
   const giveUp = () => {
-    if (!world) return onEnd(ABORTED);
-    grace = world.after(TOOL_LIMITS.cancelGraceMs, () => onEnd(ABORTED));
+    if (world) grace = world.after(TOOL_LIMITS.cancelGraceMs, () => waiting.onEnd(ABORTED));
+    else waiting.onEnd(ABORTED);
   };
   const listeners = abortListeners(signal);
   const leave = () => {
@@ -435,11 +482,11 @@ function whenOver<T>(promise: Promise<T>, { signal, world, onEnd, onError }: Wat
   promise
     .then((value) => {
       leave();
-      onEnd(value);
+      waiting.onEnd(value);
     })
     .catch((error: unknown) => {
       leave();
-      onError(error);
+      waiting.onError(error);
     });
   if (signal.aborted) giveUp();
   else listeners.add(giveUp);
@@ -465,69 +512,6 @@ export async function resumeCall(
     outcome = call.signal.aborted ? CANCELLED : failed(messageOf(error));
   }
   return await presentedWhatever(outcome, { store: ports.results, media: ports.media, origin: label });
-}
-
-/**
- * One outcome and one result for each call, in their order, whatever happens: it never rejects. A call that may write waits for all
- * before it, and all after it wait for it. Events come in the order in which things happen.
- */
-export async function runCalls(
-  calls: readonly PreparedCall[],
-  ports: RunPorts,
-  options: RunOptions,
-): Promise<readonly Presented[]> {
-  const results: Presented[] = [];
-  for (const group of groupsOf(calls, ports)) {
-    results.push(...(await runTogether(group, (call) => runCall(call, ports, options))));
-  }
-  return results;
-}
-
-/** Consecutive calls that may overlap, or one that may not. */
-function groupsOf(calls: readonly PreparedCall[], ports: RunPorts): PreparedCall[][] {
-  const groups: PreparedCall[][] = [];
-  let isOpen = false;
-  for (const call of calls) {
-    const mayJoin = mayOverlap(call, ports);
-    if (mayJoin && isOpen) groups.at(-1)?.push(call);
-    else groups.push([call]);
-    isOpen = mayJoin;
-  }
-  return groups;
-}
-
-/** What its source says of a tool counts only where that source is trusted. A call that is not made disturbs nobody. */
-function mayOverlap(call: PreparedCall, ports: RunPorts): boolean {
-  const { plan } = PreparedCall.open(call);
-  if (plan.kind === "ended") return true;
-  if (plan.kind !== "call") return false;
-  const { tool, raw } = plan.entry;
-  const trustsAnnotations = ports.trustsAnnotations?.(tool) ?? false;
-  return hintsOf({ origin: tool.origin, annotations: raw.annotations, trustsAnnotations }).readOnly;
-}
-
-/** Each source gets as many at once as it takes: one more would wait in its line, and may be turned away there. */
-async function runTogether(
-  calls: readonly PreparedCall[],
-  run: (call: PreparedCall) => Promise<Presented>,
-): Promise<Presented[]> {
-  const results: Presented[] = [];
-  const lane = async (waiting: Iterable<readonly [number, PreparedCall]>) => {
-    for (const [index, call] of waiting) results[index] = await run(call);
-  };
-  const lanes: Promise<void>[] = [];
-  const queues = new Map<ToolSource | undefined, [number, PreparedCall][]>();
-  for (const [index, call] of calls.entries()) {
-    const source = PreparedCall.open(call).entry?.source;
-    queues.set(source, [...(queues.get(source) ?? []), [index, call]]);
-  }
-  for (const [source, queue] of queues) {
-    const width = Math.min(queue.length, Math.max(1, source?.callsAtOnce ?? TOOL_LIMITS.callsInParallel));
-    const waiting = queue.values(); // shared: whichever lane is free takes the next
-    for (let index = 0; index < width; index++) lanes.push(lane(waiting));
-  }
-  await Promise.all(lanes);
-  return results;
 }
 
 export type Approval =

@@ -1,9 +1,15 @@
-// From the name and the text a model wrote to the tool and the arguments it meant, or to the words that say what is wrong.
+// From the name and the text a model wrote to the tool and the arguments that are sent, or to the words that say what is wrong.
+import type { Eventual } from "../../base/async/eventual.js";
 import type { ErrorCode } from "../../base/errors.js";
 import { isJsonObject, type JsonObject, parseJson } from "../../base/json/json.js";
+import type { World } from "../../base/ports/world.js";
+import { checkAgainstSchema, type SchemaFit, withoutMisfitNulls } from "../../base/schema/schema-check.js";
 import { withoutFinal } from "../../base/text/ends.js";
 import { CALL_TOOL, SEARCH_TOOLS } from "../catalog/meta-tools.js";
-import type { CatalogEntry, Offer, StartingSource } from "../catalog/offer.js";
+import { type CatalogEntry, callArguments, type Offer, type StartingSource } from "../catalog/offer.js";
+import { TOOL_LIMITS } from "../limits.js";
+import type { ResultStore } from "../result/store.js";
+import { type Substituted, substituteResults } from "../result/substitute.js";
 import { type CatalogTool, failed, type SourceCall, type ToolCall, type ToolOutcome } from "../tool.js";
 import { jsonFault } from "./json-fault.js";
 
@@ -211,4 +217,64 @@ function faultIn(json: string, reason: string): string {
   }
   const after = json.slice(fault.at, fault.at + EXCERPT_CHARS);
   return `the arguments are not valid JSON: at character ${fault.at + 1} there should be ${fault.expected}; there is ${JSON.stringify(after)} after ${JSON.stringify(before)}`;
+}
+
+/**
+ * The arguments that are sent: the model's own, with kept results, pinned values and defaults put in. They are checked by the
+ * source's own schema: the model's view of it may be shaped or compiled for its provider.
+ */
+export function finishArguments(
+  entry: CatalogEntry,
+  given: JsonObject,
+  { world, results }: { readonly world: World; readonly results: ResultStore },
+): Eventual<Substituted> {
+  const filling = substituteResults(entry.tool.toOwn?.(given) ?? given, results);
+  return filling instanceof Promise
+    ? checkedOnceFilled(entry, filling, world)
+    : checkedArguments(entry, filling, world);
+}
+
+async function checkedOnceFilled(
+  entry: CatalogEntry,
+  filling: Promise<Substituted>,
+  world: World,
+): Promise<Substituted> {
+  return await checkedArguments(entry, await filling, world);
+}
+
+function checkedArguments(entry: CatalogEntry, filled: Substituted, world: World): Eventual<Substituted> {
+  if (!filled.ok) return filled;
+  const complete = callArguments(entry, filled.arguments);
+  const checking = checkAgainstSchema(entry.raw.inputSchema, complete, world);
+  const finished = { ok: true, arguments: complete, inserted: filled.inserted } as const;
+  if (checking instanceof Promise) return checkedLater(entry, { filled, finished, checking }, world);
+  return checking.kind === "misfit" ? withoutNulls(entry, filled, world) : finished;
+}
+
+type Filled = Extract<Substituted, { readonly ok: true }>;
+
+async function checkedLater(
+  entry: CatalogEntry,
+  {
+    filled,
+    finished,
+    checking,
+  }: { readonly filled: Filled; readonly finished: Filled; readonly checking: Promise<SchemaFit> },
+  world: World,
+): Promise<Substituted> {
+  return (await checking).kind === "misfit" ? await withoutNulls(entry, filled, world) : finished;
+}
+
+/** Nulls that models write for "left out" are no reason to refuse a call. */
+async function withoutNulls(entry: CatalogEntry, filled: Filled, world: World): Promise<Substituted> {
+  const { inputSchema } = entry.raw;
+  const complete = callArguments(entry, await withoutMisfitNulls(inputSchema, filled.arguments, world));
+  const fit = await checkAgainstSchema(inputSchema, complete, world);
+  if (fit.kind !== "misfit") return { ok: true, arguments: complete, inserted: filled.inserted };
+  const problems = `the arguments do not fit its schema: ${fit.problems.join("; ")}`;
+  if (!entry.isChanged) return { ok: false, reason: problems };
+  // The list a model is shown stays as it was, so the error carries the new schema.
+  const json = JSON.stringify(entry.tool.definition.inputSchema);
+  const schema = json.length <= TOOL_LIMITS.changedSchemaMaxChars ? `is now ${json}` : "has to be looked up anew";
+  return { ok: false, reason: `${problems}. The tool has changed since you were given it, and its schema ${schema}` };
 }

@@ -10,7 +10,15 @@ import type { Child, ChildExit, SpawnRequest, World } from "../../../base/ports/
 import { MCP_LIMITS } from "../../limits.js";
 import { answeredId, MessageLines } from "../large/message-lines.js";
 import type { SpillDirectory } from "../large/spilled.js";
-import type { Agreement, MessageEnds, OutgoingMessage, RpcId, Transport, TransportListener } from "../transport.js";
+import type {
+  Agreement,
+  MessageEnds,
+  OutgoingMessage,
+  RpcId,
+  SendHint,
+  Transport,
+  TransportListener,
+} from "../transport.js";
 import { emptyAnswerError, emptyAnswerId, readMessage } from "../transport.js";
 import { explainExit } from "./launch.js";
 import { Tail } from "./short-run.js";
@@ -92,18 +100,14 @@ export class StdioTransport implements Transport {
     if (this.#stdin.isOver) this.#end(); // it broke before `start`
   }
 
-  send(message: OutgoingMessage): void {
+  send(message: OutgoingMessage, _hint?: SendHint, isLone?: boolean): void {
     if (this.#hasEnded && "method" in message && "id" in message) {
       const { id } = message;
       queueMicrotask(() => this.#loseUnsent(id));
-    } else this.#stdin.write(message);
+    } else this.#stdin.write(message, isLone);
     if (!("method" in message)) this.#settled(message.id);
     else if (message.method === "notifications/initialized") this.#initialize.doneMs = this.#world.monotonicMs();
     else if (message.method === "initialize" && "id" in message) this.#initialize.id = message.id;
-  }
-
-  flush(): void {
-    this.#stdin.flush();
   }
 
   /** Of a call: it may be made again. Before an era is agreed on, how a server ends tells which one it speaks. */
@@ -276,7 +280,7 @@ class StdinWriter {
   /** Lines not written yet. */
   #text = "";
   /** The requests among them. */
-  #requests: RpcId[] = [];
+  #requests: RpcId[] | undefined;
   /** The last line, where that is a request: of a write that fails, the server cannot have got it whole. */
   #lastRequest: RpcId | undefined;
   #isScheduled = false;
@@ -297,13 +301,16 @@ class StdinWriter {
     });
   }
 
-  write(message: OutgoingMessage): void {
+  write(message: OutgoingMessage, isLone = false): void {
     if (this.isOver) return;
     if (this.#mustDrain && this.#text.length > MCP_LIMITS.stdinBacklogBytes) return this.#refuse(message);
     this.#text += `${JSON.stringify(message)}\n`;
     this.#lastRequest = "method" in message && "id" in message ? message.id : undefined;
-    if (this.#lastRequest !== undefined) this.#requests.push(this.#lastRequest);
-    if (this.#text.length >= PART_CHARS) return this.flush();
+    if (this.#lastRequest !== undefined) {
+      if (this.#requests) this.#requests.push(this.#lastRequest);
+      else this.#requests = [this.#lastRequest];
+    }
+    if (isLone || this.#text.length >= PART_CHARS) return this.flush();
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     queueMicrotask(this.#flushNow);
@@ -336,8 +343,8 @@ class StdinWriter {
   #write(text: string): boolean {
     const requests = this.#requests;
     const last = this.#lastRequest;
-    if (requests.length === 0) return this.#stdin.write(text);
-    this.#requests = [];
+    if (!requests) return this.#stdin.write(text);
+    this.#requests = undefined;
     return this.#stdin.write(text, (error) => {
       if (!error) return;
       // Of a longer one the child may have got, and run, all but the last line.
