@@ -30,7 +30,7 @@ export {
   whyFiltered,
 } from "./catalog/shape.js";
 export type { AbsentServer, CatalogView, ExplainedTool, ViewedTool, WhyAnswer } from "./catalog/why.js";
-export { mcpSource } from "./mcp-source.js";
+export { type CallFollower, mcpSource } from "./mcp-source.js";
 export { mcpToolId, slug } from "./names.js";
 export {
   type ArgumentCondition,

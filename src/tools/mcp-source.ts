@@ -12,23 +12,60 @@ import {
   type SourceState,
   type ToolOrigin,
   type ToolOutcome,
+  type ToolProgress,
   type ToolSource,
 } from "./tool.js";
 
-/** `onFailed` hears why calls fail: their outcomes have only words for it. */
+/** Who follows a call while it runs. */
+export interface CallFollower {
+  readonly progress: (progress: ToolProgress) => void;
+  /** Without an outcome when it threw. */
+  end(outcome?: ToolOutcome): void;
+}
+
+export interface McpSourceOptions {
+  /** Hears why calls fail: their outcomes have only words for it. */
+  readonly onFailed?: (error: TenonError) => void;
+  /** Called as each call begins. */
+  readonly follow?: (call: Pick<SourceCall, "toolCallId" | "signal" | "onProgress">) => CallFollower;
+}
+
 export function mcpSource(
   connection: ServerConnection,
   origin: ToolOrigin,
-  onFailed?: (error: TenonError) => void,
+  { onFailed, follow }: McpSourceOptions = {},
 ): ToolSource {
-  const heard = (outcome: CallOutcome): ToolOutcome => {
+  const ended = (outcome: CallOutcome, follower: CallFollower | undefined): ToolOutcome => {
     if (outcome.kind === "failed") onFailed?.(outcome.error);
-    return toOutcome(outcome);
+    const toolOutcome = toOutcome(outcome);
+    follower?.end(toolOutcome);
+    return toolOutcome;
   };
-  const callNow = ({ tool, arguments: args, signal, onProgress, onLasting }: SourceCall): Promise<ToolOutcome> =>
-    connection.call(tool, args, { signal, onProgress, onTask: onLasting }).then(heard);
-  const callOnceStarted = async (call: SourceCall): Promise<ToolOutcome> =>
-    (await whileStarting(connection, call)) ?? (await callNow(call));
+  const broken = (error: unknown, follower: CallFollower | undefined): Promise<never> => {
+    follower?.end();
+    return Promise.reject(error);
+  };
+  /** Not `async`: every call comes through here. */
+  const callNow = (call: SourceCall, follower: CallFollower | undefined): Promise<ToolOutcome> => {
+    const { tool, arguments: args, signal, onProgress, onLasting } = call;
+    return connection
+      .call(tool, args, { signal, onProgress: follower?.progress ?? onProgress, onTask: onLasting })
+      .then(
+        (outcome) => ended(outcome, follower),
+        (error: unknown) => broken(error, follower),
+      );
+  };
+  const callOnceStarted = async (call: SourceCall, follower: CallFollower | undefined): Promise<ToolOutcome> => {
+    let early: ToolOutcome | undefined;
+    try {
+      early = await whileStarting(connection, call, follower?.progress ?? call.onProgress);
+    } catch (error) {
+      return await broken(error, follower);
+    }
+    if (!early) return await callNow(call, follower);
+    follower?.end(early);
+    return early;
+  };
   return {
     name: connection.spec.name,
     origin,
@@ -44,16 +81,27 @@ export function mcpSource(
     leftOut: () => connection.leftOut,
     tools: connection.tools,
     callsAtOnce: connection.callsAtOnce,
-    call: (call) => (connection.link === undefined ? callOnceStarted(call) : callNow(call)),
-    resume: async ({ tool, signal, onProgress }, lasting) =>
-      heard(await connection.resume(tool, lasting, { signal, onProgress })),
+    call: (call) => {
+      const follower = follow?.(call);
+      return connection.link === undefined ? callOnceStarted(call, follower) : callNow(call, follower);
+    },
+    resume: async (call, lasting) => {
+      const { tool, signal, onProgress } = call;
+      const follower = follow?.(call);
+      const resuming = connection.resume(tool, lasting, { signal, onProgress: follower?.progress ?? onProgress });
+      return await resuming.then(
+        (outcome) => ended(outcome, follower),
+        (error: unknown) => broken(error, follower),
+      );
+    },
   };
 }
 
 /** Before it is ready. What the call comes to, if nothing is to be called. */
 async function whileStarting(
   connection: ServerConnection,
-  { tool, definition, signal, onProgress }: SourceCall,
+  { tool, definition, signal }: SourceCall,
+  onProgress: SourceCall["onProgress"],
 ): Promise<ToolOutcome | undefined> {
   const kind = STATES[connection.state.value.kind];
   if (kind === "connecting" || kind === "broken") onProgress({ progress: 0, message: waitText(connection) });

@@ -1,5 +1,6 @@
 // What all adapters share: a set's tools in one provider's form under names it takes, and calls that find their way back.
 import { createHash } from "node:crypto";
+import type { Eventual } from "../../base/async/eventual.js";
 import { TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonSchema, type JsonValue } from "../../base/json/json.js";
@@ -104,22 +105,25 @@ export class AdaptedSet {
   }
 
   /** The same with what is made of the result; rejects only with what `read` throws. */
-  async callAnd<T>(
+  callAnd<T>(
     name: string,
     args: unknown,
     options: CallOptions | undefined,
     read: (result: ToolResult) => T,
   ): Promise<T> {
-    let result: ToolResult;
+    let calling: Eventual<ToolResult>;
     try {
-      result = await this.#called(name, args, options);
+      calling = this.#called(name, args, options);
     } catch (thrown) {
-      result = failureOf(name, thrown);
+      calling = failureOf(name, thrown);
     }
-    return read(result);
+    // Not `async`, which would cost every call a promise and a frame more.
+    return calling instanceof Promise
+      ? calling.then(read, (thrown: unknown) => read(failureOf(name, thrown)))
+      : Promise.resolve(calling).then(read);
   }
 
-  #called(name: string, args: unknown, options: CallOptions | undefined): Promise<ToolResult> | ToolResult {
+  #called(name: string, args: unknown, options: CallOptions | undefined): Eventual<ToolResult> {
     const { owns, compiled } = this.#offering(name);
     const own = owns.get(name) ?? name;
     const read = typeof args === "string" ? readArguments(args) : asArguments(args);

@@ -60,7 +60,7 @@ interface AiSdkTool {
   providerOptions?: Record<string, { [key: string]: OptionValue | undefined }>;
   execute(
     input: unknown,
-    options: { readonly abortSignal?: AbortSignal; readonly toolCallId?: string },
+    options?: { readonly abortSignal?: AbortSignal; readonly toolCallId?: string },
   ): Promise<ToolResult>;
   toModelOutput(call: { readonly output: ToolResult }): AiSdkOutput;
 }
@@ -107,8 +107,8 @@ export function toAiSdkTools(
     description,
     inputSchema: aiSdkSchema(schema),
     ...defined({ title: info.title, strict, providerOptions: aiSdkOptions(info.providerOptions) }),
-    execute: (input, { abortSignal }) =>
-      adapted.callAnd(name, input, abortSignal && { signal: abortSignal }, doneOrThrown),
+    execute: (input, given) =>
+      adapted.callAnd(name, input, given?.abortSignal && { signal: given.abortSignal }, doneOrThrown),
     toModelOutput: (call) => output(call.output),
   });
   return {

@@ -8,6 +8,7 @@ import type { JsonObject } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import type { World } from "../../base/ports/world.js";
 import {
+  type CallEnd,
   type CallOptions,
   type CallOutcome,
   type CallProgress,
@@ -142,26 +143,20 @@ export class McpConnection implements AsyncDisposable {
     const request = this.#requestOf(tool, args, options);
     const turn = link && this.#gate.enter(request);
     if (!link || turn) return this.#callLater(request, link, turn);
+    request.link = link;
     // Nearly all calls go at once, and not as an `async` function goes: that costs each of them a promise more.
-    const broken = (error: unknown): Promise<never> => {
-      this.#left(request, undefined);
-      request.end();
-      return Promise.reject(error);
-    };
     try {
-      const calling = callTool(request.view?.(link) ?? link, request);
-      return calling.then((outcome) => this.#ended(request, link, outcome), broken);
+      return callTool(request.view?.(link) ?? link, request, request);
     } catch (error) {
-      return broken(error);
+      return request.broken(error);
     }
   }
 
-  #ended(request: ConnectionCall, link: Link, outcome: CallOutcome): Eventual<CallOutcome> {
-    this.#left(request, outcome);
-    if (!isFinal(outcome)) return this.#orAgain(link, request, outcome).finally(() => request.end());
-    request.end();
-    return outcome;
-  }
+  /** One object for all calls. */
+  readonly #callPort: CallPort = {
+    left: (request, outcome) => this.#left(request, outcome),
+    again: (link, request, outcome) => this.#orAgain(link, request, outcome),
+  };
 
   async #callLater(
     request: ConnectionCall,
@@ -179,7 +174,7 @@ export class McpConnection implements AsyncDisposable {
 
   #requestOf(tool: string, args: JsonObject, options: CallOptions): ConnectionCall {
     const { timeoutMs = this.#limits.callTimeoutMs } = this.#options.tools?.[tool] ?? {};
-    return new ConnectionCall(options, {
+    return new ConnectionCall(options, this.#callPort, {
       world: this.#world,
       server: this.spec.name,
       tool,
@@ -339,8 +334,14 @@ interface CallFacts
   readonly tasks: ServerTasks;
 }
 
+interface CallPort {
+  left(call: ConnectionCall, outcome: CallOutcome | undefined): void;
+  /** The outcome of another try, where that may be made. */
+  again(link: Link, call: ConnectionCall, outcome: Exclude<CallOutcome, FinalOutcome>): Promise<CallOutcome>;
+}
+
 /** One call, also where it is sent again. */
-class ConnectionCall implements CallRequest, GatedCall {
+class ConnectionCall implements CallRequest, CallEnd, GatedCall {
   readonly world: World;
   readonly server: string;
   readonly tool: string;
@@ -350,18 +351,22 @@ class ConnectionCall implements CallRequest, GatedCall {
   readonly tasks: ServerTasks;
   readonly view: CallRequest["view"];
   readonly sharingSession: object | undefined;
+  /** Where it was sent at once. */
+  link: Link | undefined;
   definition: McpTool | undefined;
   beganMs: number;
   /** All the time it has; `timeoutMs` is what is left of it. */
   readonly limitMs: number;
   timeoutMs: number;
   maxTotalMs: number;
+  readonly #port: CallPort;
   readonly #tell: CallOptions["onProgress"];
   /** Most calls have none. */
   #progress: ProgressPace | undefined;
   #isOver = false;
 
-  constructor({ signal, onTask, onProgress, sharingSession }: CallOptions, facts: CallFacts) {
+  constructor({ signal, onTask, onProgress, sharingSession }: CallOptions, port: CallPort, facts: CallFacts) {
+    this.#port = port;
     this.world = facts.world;
     this.server = facts.server;
     this.tool = facts.tool;
@@ -382,6 +387,19 @@ class ConnectionCall implements CallRequest, GatedCall {
   onProgress(note: CallProgress): void {
     if (!this.#isOver) this.#progress ??= new ProgressPace(this.world, this.#tell);
     this.#progress?.take(note);
+  }
+
+  ended(outcome: CallOutcome): Eventual<CallOutcome> {
+    this.#port.left(this, outcome);
+    if (!isFinal(outcome) && this.link) return this.#port.again(this.link, this, outcome).finally(() => this.end());
+    this.end();
+    return outcome;
+  }
+
+  broken(error: unknown): Promise<never> {
+    this.#port.left(this, undefined);
+    this.end();
+    return Promise.reject(error);
   }
 
   end(): void {

@@ -83,8 +83,15 @@ interface Sending {
   id?: RpcId;
 }
 
-/** Never rejects. */
-export function callTool(link: Link, request: CallRequest): Promise<CallOutcome> {
+/** What is made of the end of a call, in the moment it is there. */
+export interface CallEnd {
+  ended(outcome: CallOutcome): Eventual<CallOutcome>;
+  /** It could not be written, or there is a bug. */
+  broken(error: unknown): Promise<never>;
+}
+
+/** Rejects only where it could not be written. */
+export function callTool(link: Link, request: CallRequest, end?: CallEnd): Promise<CallOutcome> {
   if (request.signal.aborted) return Promise.resolve({ kind: "cancelled" });
   const isTask = request.tasks?.isWanted(link, request.definition) ?? false;
   const sending: Sending = {
@@ -100,8 +107,32 @@ export function callTool(link: Link, request: CallRequest): Promise<CallOutcome>
       }
     },
   };
-  return send(request, sending).then((outcome) =>
-    outcome.kind === "result" ? resultOf(outcome.result, request, sending) : withoutResult(outcome, request, sending),
+  return send(request, sending).then(
+    (outcome) => (end ? endedBy(end, outcome, request, sending) : outcomeOf(outcome, request, sending)),
+    end && ((error: unknown) => end.broken(error)),
+  );
+}
+
+function outcomeOf(outcome: RpcOutcome, request: CallRequest, sending: Sending): Eventual<CallOutcome> {
+  return outcome.kind === "result"
+    ? resultOf(outcome.result, request, sending)
+    : withoutResult(outcome, request, sending);
+}
+
+function endedBy(end: CallEnd, outcome: RpcOutcome, request: CallRequest, sending: Sending): Eventual<CallOutcome> {
+  let called: Eventual<CallOutcome>;
+  try {
+    called = outcomeOf(outcome, request, sending);
+  } catch (error) {
+    return end.broken(error);
+  }
+  return called instanceof Promise ? endedLater(end, called) : end.ended(called);
+}
+
+function endedLater(end: CallEnd, called: Promise<CallOutcome>): Promise<CallOutcome> {
+  return called.then(
+    (outcome) => end.ended(outcome),
+    (error: unknown) => end.broken(error),
   );
 }
 

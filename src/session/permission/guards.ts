@@ -144,16 +144,24 @@ export function protectedFiles(options: ProtectedFilesOptions): Protects {
   const place: ProtectionPlace = { files: world.files, cwd, home, configHome: XDG_CONFIG_HOME, own };
   return (call) => {
     const paths = writtenPaths(call, { cwd: call.cwd ?? cwd, home }, options.describe);
-    if (paths.length === 0) return NOTHING_PROTECTED;
-    const about: JsonObject = { tool: call.tool.id, paths: paths.map(({ path }) => path) };
-    const read = (recorded: JsonValue) => (Array.isArray(recorded) ? recorded.filter(isFinding) : undefined);
-    const work = () => findProtected(paths, place);
-    // A recording of an older version does not say: nothing was protected then.
-    return recorded(world, { ask: "protected", about, work, read }).catch((thrown: unknown) => {
-      if (world.replay) return [];
-      throw thrown;
-    });
+    return paths.length === 0 ? NOTHING_PROTECTED : recordedProtected(call, paths, place, world);
   };
+}
+
+function recordedProtected(
+  { tool }: WritingCall,
+  paths: readonly WrittenPath[],
+  place: ProtectionPlace,
+  world: World,
+): Promise<readonly Finding[]> {
+  const about: JsonObject = { tool: tool.id, paths: paths.map(({ path }) => path) };
+  const read = (recorded: JsonValue) => (Array.isArray(recorded) ? recorded.filter(isFinding) : undefined);
+  const work = () => findProtected(paths, place);
+  // A recording of an older version does not say: nothing was protected then.
+  return recorded(world, { ask: "protected", about, work, read }).catch((thrown: unknown) => {
+    if (world.replay) return [];
+    throw thrown;
+  });
 }
 
 const NOTHING_PROTECTED: readonly Finding[] = [];

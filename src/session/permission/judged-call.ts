@@ -24,6 +24,7 @@ import {
   type ToolOrigin,
   underProtection,
 } from "../../tools/index.js";
+import type { ServerFacts } from "../servers/entry.js";
 import type { Protects } from "./guards.js";
 
 /** All that is known of a call before anybody is asked about it. */
@@ -101,18 +102,6 @@ export interface SessionPolicy {
   readonly rules: readonly PolicyRule[];
   /** `ask`: after content from outside was read, tools that send or write are asked about whatever was granted. */
   readonly afterUntrusted?: "ask" | "off";
-}
-
-/** What the session knows of a tool's server. */
-export interface ServerFacts {
-  /** The user's word that the server's hints are true. */
-  readonly trustsAnnotations?: boolean;
-  /** The user's word that what the server answers is no content from outside. */
-  readonly trustsResults?: boolean;
-  /** Where it runs, if not in the session's directory: its relative paths begin there. */
-  readonly cwd?: string;
-  /** A client runs or reaches it, under a name of its choice, see `foreignOwner`. */
-  readonly isOfClient?: boolean;
 }
 
 export type ServerOf = Pick<CatalogTool, "origin" | "source">;

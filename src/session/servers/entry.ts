@@ -11,7 +11,7 @@ import {
   sourceSettings,
   whyNotReady,
 } from "../../config/index.js";
-import type { ConnectionOptions, PoolSettings, ServerConnection } from "../../mcp/index.js";
+import { type ConnectionOptions, foreignOwner, type PoolSettings, type ServerConnection } from "../../mcp/index.js";
 import type { AbsentServer, SourceSettings, ToolSource } from "../../tools/index.js";
 import type { OutputOwner, RejectedServer } from "../options.js";
 import { inSandbox } from "./sandbox.js";
@@ -48,6 +48,33 @@ export interface OpenServer {
   readonly source: ToolSource;
   /** Undefined when one cannot log in to it. */
   readonly login?: ServerLogin | undefined;
+}
+
+/** What the session knows of a tool's server. */
+export interface ServerFacts {
+  /** The user's word that the server's hints are true. */
+  readonly trustsAnnotations?: boolean;
+  /** The user's word that what the server answers is no content from outside. */
+  readonly trustsResults?: boolean;
+  /** Where it runs, if not in the session's directory: its relative paths begin there. */
+  readonly cwd?: string;
+  /** A client runs or reaches it, under a name of its choice, see `foreignOwner`. */
+  readonly isOfClient?: boolean;
+}
+
+/** Every call asks for them. */
+const facts = new WeakMap<OpenServer, ServerFacts>();
+
+export function factsOf(server: OpenServer): ServerFacts {
+  const known = facts.get(server);
+  if (known) return known;
+  const { trustsAnnotations = false, trustsResults = false } = server.wanted;
+  const { spec } = server.connection;
+  const cwd = spec.kind === "stdio" ? spec.cwd : undefined;
+  const isOfClient = foreignOwner(spec) !== undefined;
+  const made = { trustsAnnotations, trustsResults, isOfClient, ...defined({ cwd }) };
+  facts.set(server, made);
+  return made;
 }
 
 /** The servers of a configuration: to connect, to report as failed, and not used with the reason. */

@@ -99,13 +99,13 @@ export function openServer(
     if (code === "mcp.unauthorized") options.onRefused?.(spec.name);
   };
   const mayRepeat = (tool: string) => wanted.settings?.tools?.[tool]?.isIdempotent ?? false;
-  const followed = calls.follow(mcpSource(connection, origin, onFailed));
+  const source = mcpSource(connection, origin, { onFailed, follow: (call) => calls.begin(call) });
   const status = followStatus(connection, wanted, options);
   const details = () => {
     const { latencyMs } = calls;
     return defined({ latencyMs, stderr: lastLines(connection), restarts: status.restarts() });
   };
-  return { wanted, connection, source: { ...followed, mayRepeat }, login, status: status.now, details };
+  return { wanted, connection, source: { ...source, mayRepeat }, login, status: status.now, details };
 }
 
 /** Reports each change of state that people should see. Returns how to read the status now. */

@@ -8,7 +8,7 @@ import { uuidV7 } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
 import type { Timer, World } from "../../base/ports/world.js";
 import type { ElicitAnswer, ElicitRequest, Peer, Root, ServerLog } from "../../mcp/index.js";
-import type { SourceCall, ToolOutcome, ToolProgress, ToolSource } from "../../tools/index.js";
+import type { CallFollower, SourceCall, ToolOutcome, ToolProgress } from "../../tools/index.js";
 import type { Notify } from "../events.js";
 import { SESSION_LIMITS } from "../limits.js";
 import type { SessionPorts } from "../ports.js";
@@ -117,8 +117,6 @@ export class ServerPeer implements Peer {
 
 type Followable = Pick<SourceCall, "toolCallId" | "signal" | "onProgress">;
 
-const NO_END: ToolOutcome = { kind: "unknown", reason: "its source knows nothing of calls that last" };
-
 export class RunningCalls {
   readonly #world: Pick<World, "after" | "monotonicMs">;
   readonly #running = new Bag<FollowedCall>();
@@ -129,50 +127,17 @@ export class RunningCalls {
     this.#world = world;
   }
 
-  /** The same source; its calls are known here while they run. */
-  follow(source: ToolSource): ToolSource {
-    const resume: NonNullable<ToolSource["resume"]> = async (call, lasting) => {
-      const followed = this.#begin(call);
-      try {
-        return (await source.resume?.({ ...call, onProgress: followed.progress }, lasting)) ?? NO_END;
-      } finally {
-        this.#end(followed);
-      }
-    };
-    const call: ToolSource["call"] = (request) => {
-      const beganMs = this.#world.monotonicMs();
-      const { toolCallId, tool, arguments: given, definition, signal, expected, onLasting } = request;
-      const followed = this.#begin(request);
-      const { progress: onProgress } = followed;
-      // Written out: copies of objects cost every call more.
-      const sent = { toolCallId, tool, arguments: given, definition, signal, expected, onProgress, onLasting };
-      const broken = (error: unknown): Promise<never> => {
-        this.#end(followed);
-        return Promise.reject(error);
-      };
-      try {
-        return source.call(sent).then((outcome) => {
-          if (outcome.kind === "done") this.latencyMs = Math.round(this.#world.monotonicMs() - beganMs);
-          this.#end(followed);
-          return outcome;
-        }, broken);
-      } catch (error) {
-        return broken(error);
-      }
-    };
-    return { ...source, call, ...defined({ resume: source.resume && resume }) };
-  }
-
-  #begin(call: Followable): FollowedCall {
-    const followed = new FollowedCall(call, this.#world);
+  begin(call: Followable): CallFollower {
+    const followed = new FollowedCall(call, { world: this.#world, onEnd: this.#onEnd });
     this.#running.add(followed);
     return followed;
   }
 
-  #end(followed: FollowedCall): void {
+  /** One function for all calls. */
+  readonly #onEnd = (followed: FollowedCall, tookMs: number | undefined): void => {
     this.#running.delete(followed);
-    followed.end();
-  }
+    if (tookMs !== undefined) this.latencyMs = Math.round(tookMs);
+  };
 
   /** The call that runs, if it is only one: of several nobody can say which one the server means. */
   get only(): Followable | undefined {
@@ -188,19 +153,30 @@ export class RunningCalls {
   }
 }
 
+interface FollowedCallPort {
+  readonly world: Pick<World, "after" | "monotonicMs">;
+  /** With the time it took, where it went well. */
+  readonly onEnd: (call: FollowedCall, tookMs: number | undefined) => void;
+}
+
+const NO_LINES: readonly string[] = [];
+const NO_PROGRESS: ToolProgress = { progress: 0 };
+
 /** One call with what was said during it: the last lines, told at a pace people can read. */
-class FollowedCall {
+class FollowedCall implements CallFollower {
   readonly call: Followable;
-  readonly #world: Pick<World, "after">;
-  #lines: readonly string[] = [];
-  #last: ToolProgress = { progress: 0 };
+  readonly #port: FollowedCallPort;
+  readonly #beganMs: number;
+  #lines = NO_LINES;
+  #last = NO_PROGRESS;
   #pause: Timer | undefined;
   #isStale = false;
   #isOver = false;
 
-  constructor(call: Followable, world: Pick<World, "after">) {
+  constructor(call: Followable, port: FollowedCallPort) {
     this.call = call;
-    this.#world = world;
+    this.#port = port;
+    this.#beganMs = port.world.monotonicMs();
   }
 
   readonly progress = (progress: ToolProgress): void => {
@@ -216,15 +192,17 @@ class FollowedCall {
     else this.#tellAndPause();
   }
 
-  end(): void {
+  end(outcome?: ToolOutcome): void {
     this.#isOver = true;
     this.#pause?.clear();
+    const { world, onEnd } = this.#port;
+    onEnd(this, outcome?.kind === "done" ? world.monotonicMs() - this.#beganMs : undefined);
   }
 
   #tellAndPause(): void {
     this.#isStale = false;
     this.#tell();
-    this.#pause = this.#world.after(SESSION_LIMITS.callLog.everyMs, () => {
+    this.#pause = this.#port.world.after(SESSION_LIMITS.callLog.everyMs, () => {
       this.#pause = undefined;
       if (this.#isStale) this.#tellAndPause();
     });

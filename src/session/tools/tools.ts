@@ -44,11 +44,11 @@ import type { Notify } from "../events.js";
 import { SESSION_LIMITS } from "../limits.js";
 import type { SessionOptions } from "../options.js";
 import { LockGuard, type OutsideRead, OutsideReads, protectedFiles } from "../permission/guards.js";
-import type { ServerFacts, SessionPolicy } from "../permission/judged-call.js";
+import type { SessionPolicy } from "../permission/judged-call.js";
 import { Permissions } from "../permission/permissions.js";
 import type { ClientName, SessionPorts, ToolCaller } from "../ports.js";
 import { ByServer } from "../servers/by-server.js";
-import type { OpenServer } from "../servers/entry.js";
+import { factsOf, type OpenServer, type ServerFacts } from "../servers/entry.js";
 import { resultsFolder } from "../store/file-store.js";
 import { ExtraTools, type SetToolsAnswer, type SetToolsRequest } from "./extra-tools.js";
 import { recordedCloseness } from "./meaning.js";
@@ -115,6 +115,7 @@ export interface ProgramResult {
 
 const NOT_RECORDED = { intent: () => undefined };
 const NOT_HEARD = () => {};
+const NO_FACTS: ServerFacts = {};
 
 export class SessionTools implements AsyncDisposable {
   readonly results: ResultStore;
@@ -442,12 +443,7 @@ export class SessionTools implements AsyncDisposable {
   #factsOf({ origin, source }: Pick<CatalogTool, "origin" | "source">): ServerFacts {
     if (origin === "extra" && this.#extra?.has(source)) return { isOfClient: true };
     const server = this.#opened.get(origin, source);
-    if (!server) return {};
-    const { trustsAnnotations = false, trustsResults = false } = server.wanted;
-    const { spec } = server.connection;
-    const cwd = spec.kind === "stdio" ? spec.cwd : undefined;
-    const isOfClient = foreignOwner(spec) !== undefined;
-    return { trustsAnnotations, trustsResults, isOfClient, ...defined({ cwd }) };
+    return server ? factsOf(server) : NO_FACTS;
   }
 
   #isTrusted(read: OutsideRead): boolean {

@@ -1,6 +1,7 @@
 // The form of an outcome for a model and for people: every block kind, within the bounds, marked, nothing left silent.
 import type { Eventual } from "../../base/async/eventual.js";
 import { Pace } from "../../base/async/pace.js";
+import { messageOf } from "../../base/errors.js";
 import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonValue, parseJson, sameJson } from "../../base/json/json.js";
@@ -65,6 +66,21 @@ export function presentOutcome(outcome: ToolOutcome, context: ResultContext): Ev
     default:
       return unreachable(outcome);
   }
+}
+
+/** Never rejects. */
+export function presentedWhatever(outcome: ToolOutcome, context: ResultContext): Eventual<Presented> {
+  try {
+    const presented = presentOutcome(outcome, context);
+    return presented instanceof Promise ? presented.catch((error) => unpresented(outcome, error, context)) : presented;
+  } catch (error) {
+    return unpresented(outcome, error, context);
+  }
+}
+
+function unpresented(outcome: ToolOutcome, error: unknown, context: ResultContext): Eventual<Presented> {
+  const reason = `it ended as ${outcome.kind}, and what it answered could not be prepared: ${messageOf(error)}`;
+  return presentOutcome({ kind: "unknown", reason }, context);
 }
 
 type AnswerOutcome = Extract<ToolOutcome, ToolAnswer>;

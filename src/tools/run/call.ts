@@ -7,8 +7,8 @@ import { inSpan } from "../../base/ports/trace.js";
 import type { Timer, World } from "../../base/ports/world.js";
 import type { CatalogEntry } from "../catalog/offer.js";
 import { TOOL_LIMITS } from "../limits.js";
-import type { ModelMedia, ResultContext } from "../result/blocks.js";
-import { type Presented, presentOutcome } from "../result/present.js";
+import type { ModelMedia } from "../result/blocks.js";
+import { type Presented, presentedWhatever } from "../result/present.js";
 import type { ResultStore } from "../result/store.js";
 import type { Inserted, Substituted } from "../result/substitute.js";
 import {
@@ -48,27 +48,55 @@ export function runCall(call: PreparedCall, ports: RunPorts, options: RunOptions
 }
 
 /** The same with what is made of the result; rejects only with what `read` throws. */
-export async function runCallAnd<T>(
+export function runCallAnd<T>(
   call: PreparedCall,
   ports: RunPorts,
   options: RunOptions,
   read: (presented: Presented) => T,
 ): Promise<T> {
   const steps = new Steps(call, ports.world, options);
-  let outcome: ToolOutcome;
+  const ended = (outcome: ToolOutcome): Eventual<T> => {
+    const elapsedMs = steps.end();
+    const presenting = present(outcome, steps, ports);
+    const about = { call, outcome, elapsedMs, steps };
+    return presenting instanceof Promise
+      ? presenting.then((presented) => read(finished(presented, about, ports, options)))
+      : read(finished(presenting, about, ports, options));
+  };
+  let stepping: Eventual<ToolOutcome>;
   try {
-    outcome = await stepsOf(steps, ports);
+    stepping = stepsOf(steps, ports);
   } catch (error) {
-    outcome = thrownBy(steps, error);
+    stepping = thrownBy(steps, error);
   }
-  const elapsedMs = steps.end();
-  const presenting = present(outcome, steps, ports);
-  const presented = presenting instanceof Promise ? await presenting : presenting;
-  options.onEvent?.({ kind: "ended", call, outcome: presented.outcome, elapsedMs });
+  // Not `async`, which would cost every call a promise and a frame more.
+  return stepping instanceof Promise
+    ? stepping.then(ended, (error: unknown) => ended(thrownBy(steps, error)))
+    : Promise.resolve(stepping).then(ended);
+}
+
+interface EndedCall {
+  readonly call: PreparedCall;
+  readonly outcome: ToolOutcome;
+  readonly elapsedMs: number;
+  readonly steps: Steps;
+}
+
+/** Tells that it has ended. */
+function finished(
+  { model, outcome: shown }: Presented,
+  { call, outcome, elapsedMs, steps }: EndedCall,
+  ports: RunPorts,
+  { onEvent }: RunOptions,
+): Presented {
+  onEvent?.({ kind: "ended", call, outcome: shown, elapsedMs });
   const tool = steps.preparation?.entry?.tool;
-  if (outcome.kind === "done" && tool && ports.onUsed)
-    contained(ports.world.log, "noting the use of a tool", () => ports.onUsed?.(tool));
-  return read({ model: presented.model, outcome: presented.outcome, raw: outcome });
+  if (outcome.kind === "done" && tool && ports.onUsed) noteUse(tool, ports);
+  return { model, outcome: shown, raw: outcome };
+}
+
+function noteUse(tool: CatalogTool, ports: Pick<RunPorts, "world" | "onUsed">): void {
+  contained(ports.world.log, "noting the use of a tool", () => ports.onUsed?.(tool));
 }
 
 function asItIs(presented: Presented): Presented {
@@ -91,21 +119,6 @@ function present(
   const source = isSent ? preparation?.entry?.tool : undefined;
   const label = preparation?.plan.kind === "lasting" ? preparation.plan.lasting.label : source?.label;
   return presentedWhatever(outcome, { store, media, origin: label ?? "tenon" });
-}
-
-/** Never rejects. */
-function presentedWhatever(outcome: ToolOutcome, context: ResultContext): Eventual<Presented> {
-  try {
-    const presented = presentOutcome(outcome, context);
-    return presented instanceof Promise ? presented.catch((error) => unpresented(outcome, error, context)) : presented;
-  } catch (error) {
-    return unpresented(outcome, error, context);
-  }
-}
-
-function unpresented(outcome: ToolOutcome, error: unknown, context: ResultContext): Eventual<Presented> {
-  const reason = `it ended as ${outcome.kind}, and what it answered could not be prepared: ${messageOf(error)}`;
-  return presentOutcome({ kind: "unknown", reason }, context);
 }
 
 const NOT_TOLD = (): void => undefined;

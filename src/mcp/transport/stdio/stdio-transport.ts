@@ -283,6 +283,8 @@ class StdinWriter {
   #requests: RpcId[] | undefined;
   /** The last line, where that is a request: of a write that fails, the server cannot have got it whole. */
   #lastRequest: RpcId | undefined;
+  /** Of the last request. */
+  #method = { name: "", json: '""' };
   #isScheduled = false;
   #mustDrain = false;
   isOver = false;
@@ -304,7 +306,7 @@ class StdinWriter {
   write(message: OutgoingMessage, isLone = false): void {
     if (this.isOver) return;
     if (this.#mustDrain && this.#text.length > MCP_LIMITS.stdinBacklogBytes) return this.#refuse(message);
-    this.#text += `${JSON.stringify(message)}\n`;
+    this.#text += this.#lineOf(message);
     this.#lastRequest = "method" in message && "id" in message ? message.id : undefined;
     if (this.#lastRequest !== undefined) {
       if (this.#requests) this.#requests.push(this.#lastRequest);
@@ -314,6 +316,15 @@ class StdinWriter {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     queueMicrotask(this.#flushNow);
+  }
+
+  /** Requests are written around their parameters: as one object each would take a third longer. */
+  #lineOf(message: OutgoingMessage): string {
+    if (!("method" in message && "id" in message && message.params)) return `${JSON.stringify(message)}\n`;
+    const { id, method, params } = message;
+    if (method !== this.#method.name) this.#method = { name: method, json: JSON.stringify(method) };
+    const written = typeof id === "number" ? id : JSON.stringify(id);
+    return `{"jsonrpc":"2.0","id":${written},"method":${this.#method.json},"params":${JSON.stringify(params)}}\n`;
   }
 
   /** Writes what is left, within a bound. Nothing is written after that. */
