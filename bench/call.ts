@@ -2,7 +2,7 @@
 import { parseArgs } from "node:util";
 import type { CallJob, PeerClient } from "./call/client.program.js";
 import { type AbsentPeer, installPeers, PEER_NAMES } from "./call/peers.js";
-import { brokenPromises, lostRaces, SCENARIOS, type Scenario } from "./call/scenarios.js";
+import { brokenPromises, isRaced, lostRaces, SCENARIOS, type Scenario } from "./call/scenarios.js";
 import { positive, runBench } from "./lib/command.js";
 import { type Contestant, contest, type Summary } from "./lib/contest.js";
 import { measuredEnv, TemporaryFolder } from "./lib/environment.js";
@@ -15,7 +15,7 @@ import { ADAPTERS, type AdapterName } from "./lib/tenon-adapters.js";
 const USAGE =
   "usage: npm run bench -- call [--peers | --peer NAME]... [--samples N] [--only TEXT] [--node PATH] [--assert]";
 const DEFAULT_SAMPLES = 15;
-/** Toolkits are several times slower, and their place is not in doubt. */
+/** Most toolkits are several times slower, and their place is not in doubt. */
 const PEER_ROUNDS = 3;
 const OURS = "tenon";
 
@@ -72,8 +72,8 @@ async function runScenario(scenario: Scenario, bench: Bench, samples: number): P
   const contestants = [
     contestant("raw", "raw"),
     contestant(OURS, OURS),
-    ...bench.adapters.map((adapter) => contestant(adapter, adapter, PEER_ROUNDS)),
-    ...bench.peers.map((peer) => contestant(peer.name, peer, PEER_ROUNDS)),
+    ...bench.adapters.map((adapter) => contestant(adapter, adapter)),
+    ...bench.peers.map((peer) => contestant(peer.name, peer, isRaced(peer.name) ? undefined : PEER_ROUNDS)),
   ];
   const rounds = Math.min(samples, scenario.maxRounds ?? samples);
   return { scenario: scenario.name, contestants: await contest(contestants, rounds) };

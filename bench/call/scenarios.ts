@@ -100,6 +100,11 @@ const RACES = [
   { adapter: "toLangChainTools", toolkit: "langchain" },
 ] as const;
 
+/** Whether one of our adapters is close to it: it is measured in as many rounds. */
+export function isRaced(toolkit: string): boolean {
+  return RACES.some((race) => race.toolkit === toolkit);
+}
+
 /** Where more is better; of all other figures less is. */
 const RATES: ReadonlySet<string> = new Set(["callsPerSecond"]);
 

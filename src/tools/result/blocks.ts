@@ -138,8 +138,13 @@ function cleanBase64(data: string): string | undefined {
 
 export type TextBound = Readonly<Record<"maxBytes" | "maxLines", number>>;
 
+/** Of one unit of a text: short ones need not be counted. */
+const MAX_UTF8_BYTES = 3;
+
 export function fits(text: string, { maxBytes, maxLines }: TextBound): boolean {
-  return text.length <= maxBytes && Buffer.byteLength(text) <= maxBytes && lineCount(text, maxLines) <= maxLines;
+  const isWithin =
+    text.length * MAX_UTF8_BYTES <= maxBytes || (text.length <= maxBytes && Buffer.byteLength(text) <= maxBytes);
+  return isWithin && lineCount(text, maxLines) <= maxLines;
 }
 
 /** How many lines, counted no further than one above `upTo`. */
