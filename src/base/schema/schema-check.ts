@@ -457,10 +457,19 @@ export function checkAgainstSchema(
   schema: JsonObject,
   value: JsonValue,
   world: World,
-  { extent = LIMITS.argumentValue, maxProblems = LIMITS.argumentMaxProblems }: SchemaCheckLimits = {},
+  limits: SchemaCheckLimits = {},
 ): Eventual<SchemaFit> {
   const known = preparations.get(schema);
-  if (typeof known === "object" && known.plain && surelyFits(known.plain, value)) return FITS;
+  const isQuick = typeof known === "object" && known.plain && surelyFits(known.plain, value);
+  return isQuick ? FITS : checkThoroughly(schema, value, world, limits);
+}
+
+function checkThoroughly(
+  schema: JsonObject,
+  value: JsonValue,
+  world: World,
+  { extent = LIMITS.argumentValue, maxProblems = LIMITS.argumentMaxProblems }: SchemaCheckLimits,
+): Eventual<SchemaFit> {
   const pace = Pace.of(world);
   return whenThere(
     pace.runAtOnce(() => measure(value, extent)),

@@ -83,12 +83,12 @@ export function text(value: string): TextBlock {
 
 /** The words of some blocks, for search, titles and models that take text only. */
 export function plainText(blocks: readonly ContentBlock[]): string {
-  const [first] = blocks;
-  if (blocks.length === 1 && first?.type === "text") return first.text; // as most results are
-  return blocks
-    .map((block) => describe(block))
-    .filter((part) => part !== "")
-    .join("\n");
+  let whole = "";
+  for (const block of blocks) {
+    const part = describe(block);
+    if (part !== "") whole = whole === "" ? part : `${whole}\n${part}`;
+  }
+  return whole;
 }
 
 function describe(block: ContentBlock): string {

@@ -4,7 +4,7 @@ import { Pace } from "../../base/async/pace.js";
 import { messageOf } from "../../base/errors.js";
 import { unreachable } from "../../base/id.js";
 import { defined } from "../../base/json/defined.js";
-import { isJsonObject, type JsonValue, parseJson, sameJson } from "../../base/json/json.js";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson, sameJson } from "../../base/json/json.js";
 import { LIMITS } from "../../base/limits.js";
 import { type ContentBlock, describeSpilled, type SpilledBlock, text } from "../../base/text/content.js";
 import { hostLine, markBlock, markForeign, quoted } from "../../base/text/marking.js";
@@ -170,8 +170,8 @@ function plainTexts({ content, structured }: ToolAnswer): readonly ContentBlock[
   // The value beside it is written down once, where that is all there is to do about it.
   const { text: json, isWhole } = jsonStart(structured, TOOL_LIMITS.structuredInlineBytes);
   if (isOurs || !isWhole || !fits(marked, HALF)) return undefined;
-  const isSaid = json.length <= given.length || isSaidBy([given], structured);
-  return isSaid ? [text(marked)] : [text(marked), text(markForeign(json))];
+  const isEnough = json.length <= given.length || isSaidBy([given], structured);
+  return isEnough ? [text(marked)] : [text(marked), text(markForeign(json))];
 }
 
 class Presentation {
@@ -303,11 +303,24 @@ function wordsOf(block: Exclude<ContentBlock, SpilledBlock>): Words {
  * are judged by their first character: parsing them would hold the event loop.
  */
 function isSaidBy(texts: readonly string[], structured: JsonValue): boolean {
-  const [inner, ...others] = isJsonObject(structured) ? Object.values(structured) : [];
-  return [structured, others.length === 0 ? inner : undefined].some((value) => {
-    if (texts.length === 1 && value !== undefined) return isJsonOf(texts[0] ?? "", value);
-    return Array.isArray(value) && value.length === texts.length && texts.every((one, at) => isJsonOf(one, value[at]));
-  });
+  return isSaid(texts, structured) || (isJsonObject(structured) && isSaid(texts, onlyValueOf(structured)));
+}
+
+function isSaid(texts: readonly string[], value: JsonValue | undefined): boolean {
+  if (texts.length === 1 && value !== undefined) return isJsonOf(texts[0] ?? "", value);
+  return Array.isArray(value) && value.length === texts.length && texts.every((one, at) => isJsonOf(one, value[at]));
+}
+
+/** Undefined where there are several. */
+function onlyValueOf(object: JsonObject): JsonValue | undefined {
+  let only: JsonValue | undefined;
+  let count = 0;
+  for (const key in object) {
+    if (count > 0) return undefined;
+    only = object[key];
+    count += 1;
+  }
+  return only;
 }
 
 function isJsonOf(json: string, value: JsonValue | undefined): boolean {
