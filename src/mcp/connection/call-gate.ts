@@ -15,6 +15,8 @@ export interface GatedCall {
   readonly tool: string;
   /** Which of the sessions that use the server makes it; absent where it has one. */
   readonly sharingSession?: object | undefined;
+  /** The time now, where it was looked up already. */
+  readonly beganMs?: number;
 }
 
 interface Waiter {
@@ -35,10 +37,10 @@ class Use {
     this.#world = world;
   }
 
-  start(perMinute: number): void {
+  start(perMinute: number, nowMs: number = this.#world.monotonicMs()): void {
     this.running += 1;
     if (perMinute === Number.POSITIVE_INFINITY) return;
-    this.#starts.push(this.#world.monotonicMs());
+    this.#starts.push(nowMs);
     if (this.#starts.length % FORGET_EVERY === 0) this.#forget();
   }
 
@@ -96,7 +98,7 @@ export class CallGate {
   enter(call: GatedCall): Promise<CallOutcome | undefined> | undefined {
     if (call.signal.aborted) return Promise.resolve({ kind: "cancelled" });
     if (this.#line.size > 0 || !this.#mayStart(call.sharingSession)) return this.#wait(call);
-    this.#start(call.sharingSession);
+    this.#start(call.sharingSession, call.beganMs);
     return undefined;
   }
 
@@ -185,12 +187,12 @@ export class CallGate {
     for (const [id, use] of this.#uses) if (use.isOver()) this.#uses.delete(id);
   }
 
-  #start(sharingSession: object | undefined): void {
+  #start(sharingSession: object | undefined, nowMs?: number): void {
     const { callsPerMinute } = this.#limits;
-    this.#all.start(callsPerMinute);
+    this.#all.start(callsPerMinute, nowMs);
     if (!sharingSession) return;
     const use = this.#uses.get(sharingSession) ?? new Use(this.#world);
-    use.start(callsPerMinute);
+    use.start(callsPerMinute, nowMs);
     this.#uses.set(sharingSession, use);
   }
 

@@ -92,7 +92,6 @@ export interface CallEnd {
 
 /** Rejects only where it could not be written. */
 export function callTool(link: Link, request: CallRequest, end?: CallEnd): Promise<CallOutcome> {
-  if (request.signal.aborted) return Promise.resolve({ kind: "cancelled" });
   const isTask = request.tasks?.isWanted(link, request.definition) ?? false;
   const sending: Sending = {
     link,

@@ -185,11 +185,6 @@ test("a refused call is never sent, and the person is seen to be asked", async (
   expect(log).toEqual(["approve", "awaiting_approval", "ended"]);
 });
 
-test("what is held back because its definition changed says so to whoever approves", async () => {
-  const { asked } = await run({ entry: { held: "its description changed" } });
-  expect(asked[0]?.held).toBe("its description changed");
-});
-
 test("a turn cancelled while the person thinks sends nothing, also when nobody ever answers", async () => {
   const controller = new AbortController();
   const { outcome, log } = await run({

@@ -242,8 +242,7 @@ function written(
   const { signal } = steps;
   if (signal.aborted) return CANCELLED;
   const writing = ports.journal.intent(clear.request);
-  if (writing) return sentOnceWritten(writing, { entry, clear }, ports, steps);
-  return signal.aborted ? CANCELLED : sentInSpan(entry, clear, ports, steps);
+  return writing ? sentOnceWritten(writing, { entry, clear }, ports, steps) : sentInSpan(entry, clear, ports, steps);
 }
 
 async function sentOnceWritten(
@@ -293,10 +292,10 @@ function approved(
 ): Eventual<Cleared | ToolOutcome> {
   if (!finished.ok) return failed(notMade(name, finished.reason), "tool.invalid_arguments");
   const { arguments: complete, inserted } = finished;
-  const { tool, raw, held } = entry;
+  const { tool, raw } = entry;
   const request: CallRequest = { toolCallId, tool, arguments: complete, inserted };
   const shown = inserted.length > 0 ? forPeople(complete) : complete;
-  const asked = { toolCallId, tool, arguments: complete, inserted, raw, shown, held, onAsking };
+  const asked = { toolCallId, tool, arguments: complete, inserted, raw, shown, onAsking };
   const approving = ports.approve(asked, signal);
   return approving instanceof Promise ? approvedLater(request, approving, signal) : clearance(request, approving);
 }
@@ -547,8 +546,6 @@ export interface ApprovalRequest extends CallRequest {
   readonly raw: ToolDefinition;
   /** The arguments for people: where results were put in, long texts are cut, with their length. */
   readonly shown: JsonObject;
-  /** The definition changed since it was approved, and why that matters: a person has to see it. */
-  readonly held?: string | undefined;
   /** To be called when a person is being asked, and the call waits for the answer. */
   onAsking(): void;
 }
