@@ -238,7 +238,7 @@ export function startInTurn(world: World, start: () => void, connection?: Server
   const before = lastStarts.get(world) ?? Promise.resolve();
   const started = before.then(async () => {
     await new Promise<void>((resolve) => {
-      world.after(0, resolve);
+      world.soon(resolve);
     });
     contained(world.log, "start a server", start);
     if (connection?.state.value.kind !== "idle") return;

@@ -1,6 +1,6 @@
 // Two folders of a launch: the session's, which must not decide what runs, and Tenon's private one with what guards need.
 import { isAbsolute, posix, win32 } from "node:path";
-import type { SpawnRequest, World } from "../../../base/ports/world.js";
+import type { Files, FoundPath, SpawnRequest, World } from "../../../base/ports/world.js";
 import { findCommand } from "../stdio/launch.js";
 import type { PrivatePaths } from "./words.js";
 
@@ -38,11 +38,31 @@ export async function sessionFolder(
   };
 }
 
+const lookups = new WeakMap<Files, Map<string, Promise<FoundPath | undefined>>>();
+
+/**
+ * What is being looked up is not looked up once more: the servers of a session are launched together, from the same folders
+ * and mostly by the same programs, and the first of them keep the disk's threads waiting for a processor.
+ */
+export async function findTogether({ files }: Pick<World, "files">, path: string): Promise<FoundPath | undefined> {
+  const running = lookups.get(files) ?? new Map<string, Promise<FoundPath | undefined>>();
+  lookups.set(files, running);
+  const known = running.get(path);
+  if (known) return await known;
+  const finding = files.find(path);
+  running.set(path, finding);
+  try {
+    return await finding;
+  } finally {
+    running.delete(path);
+  }
+}
+
 /** With links followed as far as the path exists. */
 async function realPath(path: string, world: World): Promise<string> {
   const paths = pathsOf(world);
   for (let at = path; at !== paths.dirname(at); at = paths.dirname(at)) {
-    const found = await world.files.find(at).catch(() => undefined);
+    const found = await findTogether(world, at).catch(() => undefined);
     if (found) return paths.join(found.realPath, paths.relative(at, path));
   }
   return path;
@@ -100,7 +120,7 @@ export async function programIn(
   for (const folder of path.split(":").filter((one) => one !== "")) {
     const candidate = posix.join(folder, command);
     if (!files.isFile(candidate)) continue;
-    const found = await files.find(candidate).catch(() => undefined);
+    const found = await findTogether(world, candidate).catch(() => undefined);
     if (found?.kind === "file" && (found.mode & 0o111) !== 0) return candidate;
   }
   return undefined;

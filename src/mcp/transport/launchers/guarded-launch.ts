@@ -9,7 +9,7 @@ import type { PinnedFile, StdioSpec } from "../../spec.js";
 import { launchOf, viaShim } from "../stdio/launch.js";
 import { runProgram } from "../stdio/short-run.js";
 import type { PrivateFolder, SearchPath } from "./folders.js";
-import { isInside, pathsOf, privateFolder, programIn, searchPath, sessionFolder } from "./folders.js";
+import { findTogether, isInside, pathsOf, privateFolder, programIn, searchPath, sessionFolder } from "./folders.js";
 import { environmentConcerns, guardWords, relativeProgram } from "./launchers.js";
 import { binaryName, packageRunner } from "./package-runners.js";
 import type { Concern, GuardContext, GuardedWords } from "./words.js";
@@ -215,7 +215,7 @@ async function findVersion(
   world: World,
 ): Promise<PythonVersion | undefined> {
   const paths = pathsOf(world);
-  const found = await world.files.find(program);
+  const found = await findTogether(world, program);
   const named = /^(?:python|pypy)(\d)\.(\d+)/u.exec(paths.basename(found?.realPath ?? program));
   if (named) return versionOf(named);
   const config = paths.join(paths.dirname(paths.dirname(program)), "pyvenv.cfg");
