@@ -1,6 +1,7 @@
 // A call that waits for its server is for the definition that was decided about, and for no other.
 import { expect, test } from "vitest";
 import { Cell } from "../base/async/cell.js";
+import { TenonError } from "../base/errors.js";
 import type { ConnectionState, McpTool, ServerConnection } from "../mcp/index.js";
 import { mcpSource } from "./mcp-source.js";
 
@@ -47,4 +48,40 @@ test("the same definition is called", async () => {
 
 test("another one is not: nobody was asked about it", async () => {
   expect(await called(NEW)).toEqual({ kind: "failed", sent: [] });
+});
+
+/** A ready connection, and who follows its calls. */
+function followed(answer: ServerConnection["call"], onFailed: () => void = () => {}) {
+  const ends: (string | undefined)[] = [];
+  const state = new Cell<ConnectionState>({ kind: "idle" });
+  const spec = { kind: "stdio", name: "s", command: "x", args: [], env: {} } as const;
+  const known = { spec, state, tools: new Cell([]), link: {}, leftOut: [], callsAtOnce: 1, wasReady: true };
+  const connection: ServerConnection = Object.assign(Object.create(null), known, { call: answer, resume: answer });
+  const follow = () => ({ progress: () => {}, end: (outcome?: { readonly kind: string }) => ends.push(outcome?.kind) });
+  const source = mcpSource(connection, "user", { onFailed, follow });
+  const call = {
+    toolCallId: "1",
+    tool: "send",
+    arguments: {},
+    signal: new AbortController().signal,
+    onProgress: () => {},
+  };
+  return { source, call, ends };
+}
+
+test("a call is followed to its end, whatever ends it", async () => {
+  const refused = async () => ({ kind: "failed", error: new TenonError("mcp.unauthorized", "no") }) as const;
+  const broken = () => {
+    throw new Error("broken");
+  };
+  for (const { source, call, ends } of [followed(broken), followed(refused, broken)]) {
+    await expect(source.call(call)).rejects.toThrow("broken");
+    expect(ends).toEqual([undefined]);
+  }
+});
+
+test("how long a call lasts that is asked for again says nothing of its server", async () => {
+  const { source, call, ends } = followed(async () => ({ kind: "answered", content: [], isError: false }));
+  expect(await source.resume?.(call, { id: "t", startedMs: 0 })).toMatchObject({ kind: "done" });
+  expect(ends).toEqual([undefined]);
 });

@@ -36,10 +36,14 @@ export function mcpSource(
   { onFailed, follow }: McpSourceOptions = {},
 ): ToolSource {
   const ended = (outcome: CallOutcome, follower: CallFollower | undefined): ToolOutcome => {
-    if (outcome.kind === "failed") onFailed?.(outcome.error);
-    const toolOutcome = toOutcome(outcome);
-    follower?.end(toolOutcome);
-    return toolOutcome;
+    let toolOutcome: ToolOutcome | undefined;
+    try {
+      if (outcome.kind === "failed") onFailed?.(outcome.error);
+      toolOutcome = toOutcome(outcome);
+      return toolOutcome;
+    } finally {
+      follower?.end(toolOutcome);
+    }
   };
   const broken = (error: unknown, follower: CallFollower | undefined): Promise<never> => {
     follower?.end();
@@ -48,12 +52,17 @@ export function mcpSource(
   /** Not `async`: every call comes through here. */
   const callNow = (call: SourceCall, follower: CallFollower | undefined): Promise<ToolOutcome> => {
     const { tool, arguments: args, signal, onProgress, onLasting } = call;
-    return connection
-      .call(tool, args, { signal, onProgress: follower?.progress ?? onProgress, onTask: onLasting })
-      .then(
-        (outcome) => ended(outcome, follower),
-        (error: unknown) => broken(error, follower),
-      );
+    const options = { signal, onProgress: follower?.progress ?? onProgress, onTask: onLasting };
+    let calling: Promise<CallOutcome>;
+    try {
+      calling = connection.call(tool, args, options);
+    } catch (error) {
+      return broken(error, follower);
+    }
+    return calling.then(
+      (outcome) => ended(outcome, follower),
+      (error: unknown) => broken(error, follower),
+    );
   };
   const callOnceStarted = async (call: SourceCall, follower: CallFollower | undefined): Promise<ToolOutcome> => {
     let early: ToolOutcome | undefined;
@@ -88,11 +97,12 @@ export function mcpSource(
     resume: async (call, lasting) => {
       const { tool, signal, onProgress } = call;
       const follower = follow?.(call);
-      const resuming = connection.resume(tool, lasting, { signal, onProgress: follower?.progress ?? onProgress });
-      return await resuming.then(
-        (outcome) => ended(outcome, follower),
-        (error: unknown) => broken(error, follower),
-      );
+      try {
+        const progress = follower?.progress ?? onProgress;
+        return ended(await connection.resume(tool, lasting, { signal, onProgress: progress }), undefined);
+      } finally {
+        follower?.end(); // how long it took says nothing of the server: nobody knows when it began
+      }
     },
   };
 }

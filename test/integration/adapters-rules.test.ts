@@ -244,12 +244,16 @@ scenario(
 );
 
 scenario(["V213"], "execute never rejects: what fails, is refused or throws is a result that says so", async () => {
+  // Of a set written in plain JavaScript, with promises of another kind.
+  const otherPromise = JSON.parse("{}");
+  Reflect.set(otherPromise, "then", (_: unknown, reject: (error: Error) => void) => reject(new Error("no disk")));
   const answers: readonly (() => Promise<ToolResult>)[] = [
     async () => ({ status: "failed", text: "no disk", content: [] }),
     async () => ({ status: "refused", text: "no disk", content: [], code: "tool.unknown" }),
     async () => ({ status: "cancelled", text: "no disk", content: [] }),
     async () => ({ status: "unknown", text: "no disk", content: [] }),
     () => Promise.reject(new Error("no disk")),
+    () => otherPromise,
   ];
   for (const [adapter, adapt] of Object.entries(ADAPTERS)) {
     for (const answer of answers) {

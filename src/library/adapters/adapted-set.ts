@@ -118,9 +118,7 @@ export class AdaptedSet {
       calling = failureOf(name, thrown);
     }
     // Not `async`, which would cost every call a promise and a frame more.
-    return calling instanceof Promise
-      ? calling.then(read, (thrown: unknown) => read(failureOf(name, thrown)))
-      : Promise.resolve(calling).then(read);
+    return Promise.resolve(calling).then(read, (thrown: unknown) => read(failureOf(name, thrown)));
   }
 
   #called(name: string, args: unknown, options: CallOptions | undefined): Eventual<ToolResult> {

@@ -15,8 +15,6 @@ export interface GatedCall {
   readonly tool: string;
   /** Which of the sessions that use the server makes it; absent where it has one. */
   readonly sharingSession?: object | undefined;
-  /** The time now, where it was looked up already. */
-  readonly beganMs?: number;
 }
 
 interface Waiter {
@@ -37,10 +35,10 @@ class Use {
     this.#world = world;
   }
 
-  start(perMinute: number, nowMs: number = this.#world.monotonicMs()): void {
+  start(perMinute: number): void {
     this.running += 1;
     if (perMinute === Number.POSITIVE_INFINITY) return;
-    this.#starts.push(nowMs);
+    this.#starts.push(this.#world.monotonicMs());
     if (this.#starts.length % FORGET_EVERY === 0) this.#forget();
   }
 
@@ -98,7 +96,7 @@ export class CallGate {
   enter(call: GatedCall): Promise<CallOutcome | undefined> | undefined {
     if (call.signal.aborted) return Promise.resolve({ kind: "cancelled" });
     if (this.#line.size > 0 || !this.#mayStart(call.sharingSession)) return this.#wait(call);
-    this.#start(call.sharingSession, call.beganMs);
+    this.#start(call.sharingSession);
     return undefined;
   }
 
@@ -187,12 +185,12 @@ export class CallGate {
     for (const [id, use] of this.#uses) if (use.isOver()) this.#uses.delete(id);
   }
 
-  #start(sharingSession: object | undefined, nowMs?: number): void {
+  #start(sharingSession: object | undefined): void {
     const { callsPerMinute } = this.#limits;
-    this.#all.start(callsPerMinute, nowMs);
+    this.#all.start(callsPerMinute);
     if (!sharingSession) return;
     const use = this.#uses.get(sharingSession) ?? new Use(this.#world);
-    use.start(callsPerMinute, nowMs);
+    use.start(callsPerMinute);
     this.#uses.set(sharingSession, use);
   }
 

@@ -376,3 +376,23 @@ test("a server that rests closes without ever having been started, and a call th
   await close(world, unread);
   expect(spawned()).toBe(0);
 });
+
+test("calls that waited for a restart count for the minute in which they were let in", async () => {
+  const slow: Behaviour = { ...good, steps: { initialize: [{ do: "delay", ms: 8_000 }] } };
+  const world = fakeWorld({ spawn: lives(fragile, slow).spawn });
+  const connection = connect(world, { limits: { callsPerMinute: 5, limitWaitMs: 1_000 } });
+  connection.start();
+  await world.advance(100);
+  const lost = call(connection, "die");
+  await world.advance(1_100);
+  await lost;
+  const askedMs = world.monotonicMs();
+  const waiting = Promise.all([call(connection), call(connection), call(connection)]);
+  await world.advance(12_000);
+  expect((await waiting).map(({ kind }) => kind)).toEqual(["answered", "answered", "answered"]);
+  await world.advance(askedMs + 60_050 - world.monotonicMs());
+  const more = Promise.all([1, 2, 3, 4, 5].map(() => call(connection)));
+  await world.advance(2_000);
+  expect((await more).filter(({ kind }) => kind === "answered")).toHaveLength(2);
+  await close(world, connection);
+});

@@ -21,39 +21,6 @@ export interface CatalogEntry extends KnownTool {
   readonly held?: string | undefined;
 }
 
-/** Most of what is found is called, and why it may be held is asked then by those who approve calls. */
-export class FoundTool implements CatalogEntry {
-  readonly tool: KnownTool["tool"];
-  readonly key: string;
-  readonly source: ToolSource;
-  readonly raw: ToolDefinition;
-  readonly pinned: KnownTool["pinned"];
-  readonly defaults: KnownTool["defaults"];
-  readonly isChanged: boolean;
-  readonly unavailable: string | undefined;
-  readonly #offering: { whyHeld(known: KnownTool): string | undefined };
-
-  constructor(
-    { tool, key, source, raw, pinned, defaults }: KnownTool,
-    { isChanged, unavailable }: { readonly isChanged: boolean; readonly unavailable: string | undefined },
-    offering: { whyHeld(known: KnownTool): string | undefined },
-  ) {
-    this.tool = tool;
-    this.key = key;
-    this.source = source;
-    this.raw = raw;
-    this.pinned = pinned;
-    this.defaults = defaults;
-    this.isChanged = isChanged;
-    this.unavailable = unavailable;
-    this.#offering = offering;
-  }
-
-  get held(): string | undefined {
-    return this.#offering.whyHeld(this);
-  }
-}
-
 export interface Offer {
   /**
    * Only ever appended to within a session, in a stable order, until the conversation is compacted or the model changed; a

@@ -15,7 +15,7 @@ import {
   type ToolSource,
 } from "../tool.js";
 import type { CatalogEntry, OfferedTool, Shadowed, StartingSource } from "./offer.js";
-import { FoundTool, IncludeModes, type KnownTool, KnownTools, type Offer, OfferedList, SourceBook } from "./offer.js";
+import { IncludeModes, type KnownTool, KnownTools, type Offer, OfferedList, SourceBook } from "./offer.js";
 import type { CatalogOptions } from "./session-catalog.js";
 import type { AbsentServer } from "./why.js";
 
@@ -323,7 +323,9 @@ export class Offering {
       const setAside = this.whySetAside(known);
       const unavailable = setAside === undefined ? undefined : `it was set aside: ${setAside}`;
       const isChanged = seen !== undefined && isOther(seen.tool.definition, known.tool.definition);
-      return new FoundTool(known, { isChanged, unavailable }, this);
+      const { tool, key, source, raw, pinned, defaults } = known;
+      // Not put off until somebody reads it: a tool that is looked at is pinned, so that a later change of it is noticed.
+      return { tool, key, source, raw, pinned, defaults, isChanged, unavailable, held: this.whyHeld(known) };
     };
     const starting = (name: string) => {
       const source = this.starting.find((one) => isToolName(name, one.name));

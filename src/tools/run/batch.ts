@@ -1,5 +1,4 @@
 // The calls of one answer: exactly one outcome each, in the model's order; only what reads overlaps.
-
 import { TOOL_LIMITS } from "../limits.js";
 import { hintsOf } from "../policy/decide.js";
 import type { Presented } from "../result/present.js";

@@ -309,3 +309,19 @@ test("a source that does not heed the signal is not waited for", async () => {
   expect((await running).outcome).toEqual({ kind: "cancelled" });
   expect(world.clock.pendingTimers).toBe(0);
 });
+
+test("a turn that is cancelled while its intent is written sends nothing", async () => {
+  const controller = new AbortController();
+  const { outcome, log, seen } = await run({ signal: controller.signal, intent: () => controller.abort() });
+  expect(seen).toEqual([]);
+  expect(log).not.toContain("running");
+  expect(outcome).toEqual({ kind: "cancelled" });
+});
+
+test("a source written in plain JavaScript may answer with no promise, or with another kind of one", async () => {
+  const plain = JSON.parse(JSON.stringify(DONE));
+  const thenable = JSON.parse("{}");
+  Reflect.set(thenable, "then", (resolve: (value: unknown) => void) => resolve(DONE));
+  expect((await run({ call: () => plain })).outcome).toEqual(DONE);
+  expect((await run({ call: () => thenable })).outcome).toEqual(DONE);
+});

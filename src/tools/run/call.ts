@@ -242,7 +242,8 @@ function written(
   const { signal } = steps;
   if (signal.aborted) return CANCELLED;
   const writing = ports.journal.intent(clear.request);
-  return writing ? sentOnceWritten(writing, { entry, clear }, ports, steps) : sentInSpan(entry, clear, ports, steps);
+  if (writing) return sentOnceWritten(writing, { entry, clear }, ports, steps);
+  return signal.aborted ? CANCELLED : sentInSpan(entry, clear, ports, steps);
 }
 
 async function sentOnceWritten(

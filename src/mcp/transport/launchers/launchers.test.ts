@@ -1,5 +1,7 @@
 // Which words keep which launcher out of the working directory, and what is asked about instead.
 import { describe, expect, it } from "vitest";
+import { fakeWorld } from "../../../testing/index.js";
+import { findTogether } from "./folders.js";
 import { environmentConcerns, guardWords } from "./launchers.js";
 import { type GuardContext, namedFiles } from "./words.js";
 
@@ -214,5 +216,25 @@ describe("variables of an entry", () => {
     ["ANY", "./x", 0],
   ])("%s=%s loads code of the folder %i times", (name, value, count) => {
     expect(environmentConcerns({ [name]: value }, { isWindows: false })).toHaveLength(count);
+  });
+});
+
+describe("look-ups of several launches", () => {
+  it("share what is being looked up, also where that fails, and nothing after that", async () => {
+    const asked: string[] = [];
+    const { files } = fakeWorld();
+    const counted = Object.assign(Object.create(files), {
+      find: async (path: string) => {
+        asked.push(path);
+        if (path === "/none") throw new Error("no answer of the disk");
+        return undefined;
+      },
+    });
+    const find = (path: string) => findTogether({ files: counted }, path);
+    expect(await Promise.all([find("/a"), find("/a"), find("/b")])).toEqual([undefined, undefined, undefined]);
+    const failing = await Promise.allSettled([find("/none"), find("/none")]);
+    expect(failing.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    await find("/a");
+    expect(asked).toEqual(["/a", "/b", "/none", "/a"]);
   });
 });
