@@ -110,6 +110,10 @@ export class LiveTerminal {
   #answeredMs = Number.NEGATIVE_INFINITY;
   #isOn = false;
   #isPainting = false;
+  /** Of the frame that is being drawn. */
+  #paintedSize: WindowSize = { columns: 80, rows: 24 };
+  /** A frame was asked for in this moment. */
+  #isAsked = false;
   #hasEnded = false;
 
   constructor(options: LiveTerminalOptions) {
@@ -130,6 +134,10 @@ export class LiveTerminal {
   }
 
   get size(): WindowSize {
+    return this.#isPainting ? this.#paintedSize : this.#measured();
+  }
+
+  #measured(): WindowSize {
     const { output } = this.#options;
     const known = (name: "columns" | "rows", otherwise: number) => {
       const value: unknown = Reflect.get(output, name);
@@ -354,11 +362,19 @@ export class LiveTerminal {
     this.#paint();
   }
 
-  /** In the next frame. Where one is due it comes with what asked for it: a timer of its own would wake the process once more. */
+  /** In the next frame. What asks for it many times in one moment, as pieces of an answer that come together, asks once. */
   draw(): void {
+    if (this.#isAsked || !this.#isOn || this.#isPainting) return;
+    this.#isAsked = true;
+    queueMicrotask(this.#momentOver);
+    // Where one is due it comes with what asked for it: a timer of its own would wake the process once more.
     const sinceMs = this.#options.clock.now() - this.#paintedMs;
     this.#drawIn(sinceMs >= FRAME_MS - EARLY_MS ? 0 : FRAME_MS + EARLY_MS - sinceMs);
   }
+
+  readonly #momentOver = (): void => {
+    this.#isAsked = false;
+  };
 
   /** Unless a frame comes before that. */
   #drawIn(delayMs: number): void {
@@ -382,6 +398,7 @@ export class LiveTerminal {
   }
 
   #paint(): void {
+    this.#isAsked = false;
     this.#stopFrame();
     this.#frameMs = Number.POSITIVE_INFINITY;
     if (!this.#isOn) return;
@@ -392,7 +409,8 @@ export class LiveTerminal {
       this.write(`\u001b[?2026h\u001b[H${lines.map((line) => `\u001b[2K${line}`).join("\r\n")}\u001b[J\u001b[?2026l`);
       return;
     }
-    const { columns, rows } = this.size;
+    this.#paintedSize = this.#measured();
+    const { columns, rows } = this.#paintedSize;
     this.#isPainting = true; // parts hand out finished lines while they are drawn
     const spinner = FRAMES[this.#frame] ?? FRAMES[0];
     let shown: string[];
