@@ -15,7 +15,6 @@ import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { type LookupFunction, Socket } from "node:net";
 import { userInfo } from "node:os";
 import { isAbsolute } from "node:path";
-import { performance } from "node:perf_hooks"; // the global of this name is a getter
 import type { Duplex } from "node:stream";
 import { Bag } from "../base/async/bag.js";
 import { createDeadline } from "../base/async/deadline.js";
