@@ -26,9 +26,10 @@ const WORK: Behaviour = {
       name: "slow",
       steps: [
         { do: "progress", progress: 1, total: 2 },
-        { do: "delay", ms: 50 }, // the SDK drops progress that comes together with the answer
-        { do: "progress", progress: 2, total: 2 },
         { do: "delay", ms: 50 },
+        { do: "progress", progress: 2, total: 2 },
+        // The SDK drops progress that it reads together with the answer, as a client does that had to wait for a processor.
+        { do: "delay", ms: 1_000 },
       ],
       reply: { kind: "text", text: "done" },
     },
