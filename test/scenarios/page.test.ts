@@ -130,7 +130,7 @@ scenario(
       if (await allowAgain.isVisible()) await allowAgain.click({ timeout: 1_000 }).catch(() => undefined);
       return await answered.count();
     };
-    await expect.poll(pressed, { timeout: 30_000 }).toBe(2);
+    await expect.poll(pressed, { timeout: 20_000 }).toBe(2);
     expect(await count(laptop, ".item.user")).toBe(2);
     expect(await laptop.locator(".item.agent").allTextContents()).toSatisfy(isWithoutRepeat);
 

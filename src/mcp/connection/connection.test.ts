@@ -396,3 +396,16 @@ test("calls that waited for a restart count for the minute in which they were le
   expect((await more).filter(({ kind }) => kind === "answered")).toHaveLength(2);
   await close(world, connection);
 });
+
+test("a call that cannot be written down rejects, and leaves its place to the next one", async () => {
+  const world = fakeWorld({ spawn: lives(good).spawn });
+  const connection = connect(world, { limits: { callsAtOnce: 1, limitWaitMs: 1_000 } });
+  connection.start();
+  await world.advance(100);
+  const endless = JSON.parse("{}");
+  endless.self = endless;
+  const options = { signal: never, onProgress: () => {} };
+  await expect(connection.call("echo", endless, options)).rejects.toThrow("circular");
+  expect(await call(connection)).toMatchObject({ kind: "answered", isError: false });
+  await close(world, connection);
+});

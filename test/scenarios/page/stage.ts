@@ -12,7 +12,7 @@ import { agentNode, TENON } from "../peers.js";
 export const PHONE = { width: 360, height: 740 } as const;
 export const DESK = { width: 1280, height: 800 } as const;
 const ALL_SCOPES = ["read", "prompt", "approve", "tools", "admin"];
-const WAIT_MS = 30_000;
+const WAIT_MS = 10_000;
 
 const TELL_VIOLATIONS =
   'addEventListener("securitypolicyviolation", (event) => console.error("policy: " + event.violatedDirective));';
