@@ -306,6 +306,28 @@ describe("tenon attach", () => {
     expect(attached.heard[0]?.params).toMatchObject({ _meta: { tenon: { unattended: true } } });
   });
 
+  it("without a terminal shows the outcome of a call although it hears later that its own turn began", async () => {
+    const attached: Attached = new Attached(
+      {
+        turn: async (turn) => {
+          const [, promptId = ""] = JSON.stringify(attached.heard.at(-1)).match(/"promptId":"([^"]+)"/u) ?? [];
+          await turn.update({ sessionUpdate: "tool_call", ...CALL, status: "in_progress" });
+          await turn.info(running(ME, promptId));
+          await turn.info({ state: "idle" });
+          await turn.update({ sessionUpdate: "tool_call_update", toolCallId: CALL.toolCallId, status: "completed" });
+          await turn.info({ state: "idle", ended: { turn: 1, promptId, error: { message: "no model" } } });
+          throw new Error("no model");
+        },
+      },
+      { interactive: false },
+    );
+    attached.chat.input.end("go\n");
+    expect(await attached.done).toBe(1);
+    expect(attached.chat.errorOutput.text).toContain("✓ Run rm");
+    expect(attached.chat.errorOutput.text).not.toContain("no outcome");
+    expect(attached.chat.errorOutput.text.match(/^error: /gmu)).toHaveLength(1);
+  });
+
   it("says which session there is none of", async () => {
     const attached = new Attached({ sessions: [] });
     expect(await attached.done).toBe(1);

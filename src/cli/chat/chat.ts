@@ -278,8 +278,8 @@ async function blocksOf(text: string, { options, record, screen, palette }: Part
 }
 
 async function runTurn(text: string, parts: Parts): Promise<Submitted> {
-  const { session, view, permission, elicitation, interrupts, screen, palette, record, notifier, clock, options } =
-    parts;
+  const { session, shared, view, permission, elicitation, interrupts, screen, palette, record, notifier } = parts;
+  const { clock, options } = parts;
   const over = new AbortController();
   const cancelling: Promise<void>[] = [];
   const cancel = () => {
@@ -298,7 +298,8 @@ async function runTurn(text: string, parts: Parts): Promise<Submitted> {
   const outcome = await interrupts.during(cancel, () =>
     settled(async () => {
       const blocks = await blocksOf(text, parts);
-      const answer = await unlessAborted(session.prompt(blocks), interrupts.quit);
+      const send = (promptId?: string) => session.prompt(blocks, promptId);
+      const answer = await unlessAborted(shared ? shared.run(send) : send(), interrupts.quit);
       if (answer === undefined) return { kind: "abandoned" };
       record.turnEnded(answer.usage);
       return { kind: "stopped", stopReason: answer.stopReason, wasDenied: permission.wasDenied };

@@ -83,7 +83,9 @@ export class SharedTurns {
     const change = this.#change(state, meta);
     if (change === undefined) return { isOver: false };
     const isShown = shown === undefined || before === undefined || shown === before;
-    return { change, isOver: change === "ended" ? isShown : shown === undefined && !isOwnNext };
+    // The answer to a prompt of this client comes behind all of its turn.
+    const isOver = change === "ended" ? isShown && !this.isSent(before) : shown === undefined && !isOwnNext;
+    return { change, isOver };
   }
 
   #change(state: WireSessionState, meta: JsonObject): "began" | "ended" | undefined {
