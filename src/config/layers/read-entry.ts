@@ -43,6 +43,47 @@ export function readEntry(written: JsonValue | undefined, layer: LayerKind, sche
   return faults.length > 0 ? refused([...findings, ...faults]) : { value: entry, findings };
 }
 
+/**
+ * Of a program. `load` is for entries with more than the keys all clients have, or with a fault: loading zod and the schemas
+ * takes longer than some servers take to start.
+ */
+export async function readGivenEntry(
+  written: JsonValue | undefined,
+  load: () => Promise<Schemas>,
+): Promise<Checked<ServerEntry>> {
+  const entry = isJsonObject(written) ? ordinaryEntry(written) : undefined;
+  if (entry && formFaults(entry).length === 0) return { value: entry, findings: [] };
+  return readEntry(written, "client", await load());
+}
+
+/** What the schema would accept as it is; undefined: it has to be asked. */
+function ordinaryEntry(written: JsonObject): ServerEntry | undefined {
+  const { type, command, args, env, cwd, url, headers, ...more } = written;
+  if (Object.keys(more).length > 0) return undefined;
+  if (command !== undefined) {
+    if (type !== undefined && type !== "stdio") return undefined;
+    if (url !== undefined || headers !== undefined || !isText(command)) return undefined;
+    if (!(cwd === undefined || isText(cwd)) || !(env === undefined || isTexts(env))) return undefined;
+    if (args === undefined) return { command, ...defined({ type, env, cwd }) };
+    return isTextList(args) ? { command, ...defined({ type, args, env, cwd }) } : undefined;
+  }
+  if (type !== undefined && type !== "http" && type !== "sse") return undefined;
+  if (args !== undefined || env !== undefined || cwd !== undefined || !isText(url)) return undefined;
+  return headers === undefined || isTexts(headers) ? { url, ...defined({ type, headers }) } : undefined;
+}
+
+function isText(value: JsonValue | undefined): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+function isTextList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((one) => typeof one === "string");
+}
+
+function isTexts(value: JsonValue): value is Readonly<Record<string, string>> {
+  return isJsonObject(value) && !Object.hasOwn(value, "__proto__") && isTextList(Object.values(value));
+}
+
 function refused(findings: readonly Finding[]): Checked<ServerEntry> {
   return { value: undefined, findings };
 }

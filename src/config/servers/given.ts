@@ -8,7 +8,7 @@ import type { KeyPath } from "../layers/document.js";
 import type { ServerEntry } from "../layers/entry.js";
 import { kindOf, pathText, shownKey } from "../layers/findings.js";
 import { possiblePaths } from "../layers/paths.js";
-import { nameProblem, readEntry } from "../layers/read-entry.js";
+import { nameProblem, readGivenEntry } from "../layers/read-entry.js";
 import type { Place } from "../layers/read-layer.js";
 import { CONFIG_LIMITS } from "../limits.js";
 import { type ServerSettings, toSpec } from "./spec.js";
@@ -122,7 +122,7 @@ export async function checkGivenEntry({ name, place, entry: raw }: WrittenEntry)
   const refuse = (reason: string): Refused => ({ name, reason, isRequired: written["required"] === true });
   if (plain.problem !== undefined) return refuse(plain.problem);
   try {
-    const { value: entry, findings } = readEntry(plain.value, "client", await import("../layers/schema.js"));
+    const { value: entry, findings } = await readGivenEntry(plain.value, () => import("../layers/schema.js"));
     const told = entry ? findings : findings.filter(({ severity }) => severity === "error");
     const warnings = told.map(({ message, suggestion }) => {
       return `${place}: ${message}${suggestion === undefined ? "" : `; did you mean ${JSON.stringify(suggestion)}?`}`;
