@@ -7,45 +7,56 @@ export async function open(name, target) {
   return await opener(target);
 }
 
-/** Connects to all servers at once until their tools are listed, by the toolkit's documented way. */
-export async function openMany(name, targets) {
-  const opener = MANY[name];
-  if (!opener) throw new Error(`${name} is not measured with several servers`);
-  return await opener(targets);
+/**
+ * Loads the toolkit; what it returns connects to all servers at once until their tools are listed, by its documented way. Tenon is
+ * loaded too before the clock starts.
+ */
+export async function loadMany(name) {
+  const load = MANY[name];
+  if (!load) throw new Error(`${name} is not measured with several servers`);
+  return await load();
 }
 
 const MANY = {
-  "ai-sdk": async (targets) => {
+  "ai-sdk": async () => {
     const { experimental_createMCPClient: createClient } = await import("@ai-sdk/mcp");
     const { Experimental_StdioMCPTransport: Stdio } = await import("@ai-sdk/mcp/mcp-stdio");
-    const clients = [];
-    const lists = await Promise.all(
-      targets.map(async ({ command, args }) => {
-        const client = await createClient({ transport: new Stdio({ command, args, stderr: "ignore" }) });
-        clients.push(client);
-        return await client.tools();
-      }),
-    );
-    return {
-      toolCount: lists.reduce((sum, tools) => sum + Object.keys(tools).length, 0),
-      close: () => Promise.all(clients.map((client) => client.close())),
-    };
+    return (targets) => openWithAiSdk(targets, { createClient, Stdio });
   },
 
-  langchain: async (targets) => {
+  langchain: async () => {
     const { MultiServerMCPClient } = await import("@langchain/mcp-adapters");
-    const entries = targets.map(({ command, args }, index) => [
-      `server-${index}`,
-      { transport: "stdio", command, args, stderr: "ignore" },
-    ]);
-    const client = new MultiServerMCPClient({
-      mcpServers: Object.fromEntries(entries),
-      prefixToolNameWithServerName: true,
-    });
-    const tools = await client.getTools();
-    return { toolCount: tools.length, close: () => client.close() };
+    return (targets) => openWithLangChain(targets, MultiServerMCPClient);
   },
 };
+
+async function openWithAiSdk(targets, { createClient, Stdio }) {
+  const clients = [];
+  const lists = await Promise.all(
+    targets.map(async ({ command, args }) => {
+      const client = await createClient({ transport: new Stdio({ command, args, stderr: "ignore" }) });
+      clients.push(client);
+      return await client.tools();
+    }),
+  );
+  return {
+    toolCount: lists.reduce((sum, tools) => sum + Object.keys(tools).length, 0),
+    close: () => Promise.all(clients.map((client) => client.close())),
+  };
+}
+
+async function openWithLangChain(targets, MultiServerMCPClient) {
+  const entries = targets.map(({ command, args }, index) => [
+    `server-${index}`,
+    { transport: "stdio", command, args, stderr: "ignore" },
+  ]);
+  const client = new MultiServerMCPClient({
+    mcpServers: Object.fromEntries(entries),
+    prefixToolNameWithServerName: true,
+  });
+  const tools = await client.getTools();
+  return { toolCount: tools.length, close: () => client.close() };
+}
 
 const INFO = { name: "bench", version: "1.0.0" };
 const SERVER = "server";

@@ -18,13 +18,13 @@ const SERVER = "server";
 
 function entryOf(target: Target) {
   return target.kind === "http"
-    ? { type: "http" as const, url: target.url, limits: LIMITS }
-    : { command: target.command, args: [...target.args], limits: LIMITS };
+    ? { type: "http" as const, url: target.url }
+    : { command: target.command, args: [...target.args] };
 }
 
 /** By the framework's own way to call a tool, as its toolkit is called in `peer-clients.mjs`. */
 export async function openAdapter(adapter: AdapterName, target: Target): Promise<BenchClient> {
-  const set = await openTools({ mcpServers: { [SERVER]: entryOf(target) } });
+  const set = await openTools({ mcpServers: { [SERVER]: { ...entryOf(target), limits: LIMITS } } });
   await set.ready({ server: SERVER });
   const names = new Map(set.list().map(({ originalName, name }) => [originalName, name]));
   const call = callerOf(adapter, set);

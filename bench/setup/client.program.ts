@@ -23,16 +23,24 @@ interface Side {
   close(): Promise<void>;
 }
 
+type Opened = Pick<Side, "toolCount" | "close">;
+
 interface PeerAdapter {
-  openMany(name: string, targets: readonly StdioTarget[]): Promise<Pick<Side, "toolCount" | "close">>;
+  loadMany(name: string): Promise<(targets: readonly StdioTarget[]) => Promise<Opened>>;
 }
 
-async function connect({ client, healthy, others }: SetupJob): Promise<Side> {
-  if (client === "raw") return await connectRaw(healthy, others);
-  if (client === "tenon") return await connectTenon(healthy, others);
-  if (isAdapter(client)) return { ...(await connectAdapter(client, healthy, others)), lists: [] };
+type Connect = (job: Pick<SetupJob, "healthy" | "others">) => Promise<Side>;
+
+/** With everything loaded that connecting takes: Tenon is a part of this program. */
+async function connectorOf(client: SetupJob["client"]): Promise<Connect> {
+  if (client === "raw") return ({ healthy, others }) => connectRaw(healthy, others);
+  if (client === "tenon") return ({ healthy, others }) => connectTenon(healthy, others);
+  if (isAdapter(client)) {
+    return async ({ healthy, others }) => ({ ...(await connectAdapter(client, healthy, others)), lists: [] });
+  }
   const peer: PeerAdapter = await import(client.adapter);
-  return { ...(await peer.openMany(client.name, [...others, ...healthy])), lists: [] };
+  const open = await peer.loadMany(client.name);
+  return async ({ healthy, others }) => ({ ...(await open([...others, ...healthy])), lists: [] });
 }
 
 async function connectRaw(healthy: readonly StdioTarget[], others: readonly StdioTarget[]): Promise<Side> {
@@ -74,6 +82,7 @@ function countOf(lists: readonly (readonly unknown[])[]): number {
 
 /** From the first spawn to the last list. */
 async function measureReady(job: SetupJob): Promise<Figures> {
+  const connect = await connectorOf(job.client);
   const before = process.cpuUsage();
   const start = performance.now();
   const side = await connect(job);
@@ -94,6 +103,7 @@ async function measureMemory(job: SetupJob): Promise<Figures> {
   const emptyMb = await heapMb();
   const [first, ...more] = job.healthy;
   if (!first) throw new Error("there is no server to connect");
+  const connect = await connectorOf(job.client);
   const one = await connect({ ...job, healthy: [first] });
   const oneMb = await heapMb();
   const rest = await connect({ ...job, healthy: more });

@@ -195,13 +195,21 @@ function padded(line: StyledLine, width: number, align: "center" | "left" | "rig
 }
 
 function wrapped(spans: readonly Span[], columns: number): string[] {
-  return wrapSpans(spans, columns).map((line) => styled(line).trimEnd());
+  const lines: string[] = [];
+  for (const line of wrapSpans(spans, columns)) lines.push(styled(line).trimEnd());
+  return lines;
 }
 
 /** `style`: of all of it, inside which others are put. */
 function inline(tokens: readonly Token[], options: MarkdownOptions, style?: Style, fallback = ""): Span[] {
-  if (tokens.length === 0) return fallback === "" ? [] : [{ text: entities(fallback), style }];
-  return tokens.flatMap((token) => inlineToken(token, options, style));
+  const spans: Span[] = [];
+  if (tokens.length === 0 && fallback !== "") spans.push({ text: entities(fallback), style });
+  for (const token of tokens) {
+    // Most are words.
+    if (token.type === "text" && childrenOf(token).length === 0) spans.push({ text: entities(textOf(token)), style });
+    else spans.push(...inlineToken(token, options, style));
+  }
+  return spans;
 }
 
 function inlineToken(token: Token, options: MarkdownOptions, style: Style | undefined): Span[] {

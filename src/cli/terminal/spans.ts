@@ -22,8 +22,12 @@ const PIECES = /\n|[^\S\n]+|\S+/gu;
 /** At least one line, each at most `columns` wide. Blanks at a break are dropped; words longer than a line are cut. */
 export function wrapSpans(spans: readonly Span[], columns: number): StyledLine[] {
   const width = Math.max(1, columns);
-  const plain = spans.length === 1 ? (spans[0]?.text ?? "") : spans.map(({ text }) => text).join("");
-  if (isNarrow(plain.includes("\n") ? plain.replaceAll("\n", " ") : plain)) return wrapNarrow(spans, plain, width);
+  const plain = plainOf(spans);
+  if (isNarrow(plain)) {
+    if (plain.length <= width && plain.trim().length === plain.length) return [spans];
+    return wrapNarrow(spans, plain, width);
+  }
+  if (plain.includes("\n") && isNarrow(plain.replaceAll("\n", " "))) return wrapNarrow(spans, plain, width);
   let line: Span[] = [];
   const lines: Span[][] = [line];
   let used = 0;
@@ -54,11 +58,24 @@ export function wrapSpans(spans: readonly Span[], columns: number): StyledLine[]
   return lines;
 }
 
+function plainOf(spans: readonly Span[]): string {
+  const [first] = spans;
+  if (spans.length === 1 && first) return first.text;
+  let plain = "";
+  for (const { text } of spans) plain += text;
+  return plain;
+}
+
 /** Where every character takes one cell, places in the text are columns. `plain` is the text of all spans. */
 function wrapNarrow(spans: readonly Span[], plain: string, width: number): StyledLine[] {
   const lines: StyledLine[] = [];
   let [first, firstBegin] = [0, 0]; // the span that the last line ended in
+  const only = spans.length === 1 ? spans[0] : undefined;
   const take = (from: number, to: number) => {
+    if (only) {
+      lines.push([{ text: plain.slice(from, to), style: only.style }]);
+      return;
+    }
     const line: Span[] = [];
     let [index, begin] = [first, firstBegin];
     for (let span = spans[index]; span !== undefined && begin < to; span = spans[index]) {
@@ -148,9 +165,13 @@ function cut(unit: Unit, width: number): Pick<Unit, "spans" | "cells">[] {
 }
 
 export function styled(line: StyledLine): string {
-  return line.map(({ text, style }) => (style ? style(text) : text)).join("");
+  let shown = "";
+  for (const { text, style } of line) shown += style ? style(text) : text;
+  return shown;
 }
 
 export function spansWidth(line: StyledLine): number {
-  return line.reduce((sum, { text }) => sum + displayWidth(text), 0);
+  let width = 0;
+  for (const { text } of line) width += displayWidth(text);
+  return width;
 }

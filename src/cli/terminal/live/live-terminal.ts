@@ -112,8 +112,8 @@ export class LiveTerminal {
   #isPainting = false;
   /** Of the frame that is being drawn. */
   #paintedSize: WindowSize = { columns: 80, rows: 24 };
-  /** A frame was asked for in this moment. */
-  #isAsked = false;
+  /** Until then asking for a frame changes nothing: the next one is scheduled. */
+  #settledMs = 0;
   #hasEnded = false;
 
   constructor(options: LiveTerminalOptions) {
@@ -362,30 +362,27 @@ export class LiveTerminal {
     this.#paint();
   }
 
-  /** In the next frame. What asks for it many times in one moment, as pieces of an answer that come together, asks once. */
+  /** In the next frame, however often it is asked for. */
   draw(): void {
-    if (this.#isAsked || !this.#isOn || this.#isPainting) return;
-    this.#isAsked = true;
-    queueMicrotask(this.#momentOver);
+    if (!this.#isOn || this.#isPainting || this.#settledMs === Number.POSITIVE_INFINITY) return;
+    const nowMs = this.#options.clock.now();
+    if (nowMs < this.#settledMs) return;
     // Where one is due it comes with what asked for it: a timer of its own would wake the process once more.
-    const sinceMs = this.#options.clock.now() - this.#paintedMs;
-    this.#drawIn(sinceMs >= FRAME_MS - EARLY_MS ? 0 : FRAME_MS + EARLY_MS - sinceMs);
+    const dueMs = this.#paintedMs + FRAME_MS - EARLY_MS;
+    const isDue = nowMs >= dueMs;
+    this.#settledMs = isDue ? Number.POSITIVE_INFINITY : dueMs;
+    this.#drawAt(isDue ? nowMs : dueMs + 2 * EARLY_MS, nowMs);
   }
-
-  readonly #momentOver = (): void => {
-    this.#isAsked = false;
-  };
 
   /** Unless a frame comes before that. */
-  #drawIn(delayMs: number): void {
-    if (!this.#isOn || this.#isPainting) return;
-    const { clock } = this.#options;
-    const atMs = clock.now() + delayMs;
-    if (atMs >= this.#frameMs) return;
+  #drawAt(atMs: number, nowMs: number): void {
+    if (!this.#isOn || this.#isPainting || atMs >= this.#frameMs) return;
     this.#stopFrame();
     this.#frameMs = atMs;
-    this.#stopFrame = clock.after(delayMs, () => this.#paint());
+    this.#stopFrame = this.#options.clock.after(atMs - nowMs, this.#paintNext);
   }
+
+  readonly #paintNext = (): void => this.#paint();
 
   write(text: string): void {
     this.#options.output.write(text);
@@ -398,9 +395,9 @@ export class LiveTerminal {
   }
 
   #paint(): void {
-    this.#isAsked = false;
     this.#stopFrame();
     this.#frameMs = Number.POSITIVE_INFINITY;
+    this.#settledMs = 0;
     if (!this.#isOn) return;
     this.#paintedMs = this.#options.clock.now();
     if (this.#overlay) {
@@ -413,19 +410,20 @@ export class LiveTerminal {
     const { columns, rows } = this.#paintedSize;
     this.#isPainting = true; // parts hand out finished lines while they are drawn
     const spinner = FRAMES[this.#frame] ?? FRAMES[0];
-    let shown: string[];
+    const lines: string[] = [];
     try {
-      shown = PLACES.flatMap((place) =>
-        this.#parts.flatMap(({ place: at, part }) => (at === place ? part.render(columns, spinner) : [])),
-      );
+      for (const place of PLACES)
+        for (const { place: at, part } of this.#parts)
+          if (at === place) for (const line of part.render(columns, spinner)) lines.push(line);
     } finally {
       this.#isPainting = false;
     }
     const input = this.#inputFrame(columns, rows);
+    if (input.lines.length > 0) lines.push("");
+    const cursor = input.cursor && { row: input.cursor.row + lines.length, column: input.cursor.column };
+    lines.push(...input.lines);
     const status = this.#hint ?? this.status();
-    const gap = input.lines.length > 0 ? [""] : [];
-    const lines = [...shown, ...gap, ...input.lines, ...(status === "" ? [] : [this.palette.dim(status)])];
-    const cursor = input.cursor && { row: input.cursor.row + shown.length + gap.length, column: input.cursor.column };
+    if (status !== "") lines.push(this.palette.dim(status));
     const committed = this.#committed;
     this.#committed = [];
     this.#region.draw(committed, { lines, cursor });
@@ -495,7 +493,8 @@ export class LiveTerminal {
       this.#lastKeyMs = clock.now();
       this.#pressInLine(key, name);
     }
-    this.#drawIn(KEY_MS);
+    const nowMs = clock.now();
+    this.#drawAt(nowMs + KEY_MS, nowMs);
   }
 
   #pressInQuestion(question: Question, key: Key, name: string): void {
