@@ -2,6 +2,14 @@
 
 /** Words for whatever was thrown: never empty, never throws. */
 export function messageOf(thrown: unknown): string {
+  try {
+    return wordsOf(thrown);
+  } catch {
+    return "thrown with a message that cannot be read";
+  }
+}
+
+function wordsOf(thrown: unknown): string {
   if (thrown instanceof Error) {
     if (thrown.message !== "") return thrown.message;
     // Node reports "refused on every address" this way: no message of its own, the causes inside.

@@ -58,6 +58,11 @@ async function said(turn: Turn, by: object, text: string): Promise<void> {
   await turn.update({ sessionUpdate: "user_message_chunk", content: { type: "text", text }, _meta: { tenon: { by } } });
 }
 
+function promptIdOf(attached: Attached): string {
+  const [, promptId = ""] = JSON.stringify(attached.heard.at(-1)).match(/"promptId":"([^"]+)"/u) ?? [];
+  return promptId;
+}
+
 const running = (by: object, promptId: string) => ({ state: "running", by, promptId });
 
 describe("tenon attach", () => {
@@ -154,8 +159,7 @@ describe("tenon attach", () => {
     const attached: Attached = new Attached({
       turn: async (turn) => {
         await turn.update({ sessionUpdate: "tool_call", ...CALL, status: "in_progress" });
-        const [, promptId] = JSON.stringify(attached.heard.at(-1)).match(/"promptId":"([^"]+)"/u) ?? [];
-        await turn.info(running(ME, promptId ?? ""));
+        await turn.info(running(ME, promptIdOf(attached)));
         await turn.update({ sessionUpdate: "tool_call_update", toolCallId: CALL.toolCallId, status: "completed" });
         await turn.info({ state: "idle" });
         return "end_turn";
@@ -172,13 +176,15 @@ describe("tenon attach", () => {
   it.each([
     ["the turn before it ended", { state: "idle" }],
     ["its own turn follows another at once", undefined],
+    ["its own turn follows another at once, and its prompt is not shown", null],
   ])("shows the outcome of a call although it hears later that %s", async (_, between) => {
     const attached: Attached = new Attached({
       onJoin: async () => running(ZED, "p-0"),
       turn: async (turn) => {
-        const [, promptId = ""] = JSON.stringify(attached.heard.at(-1)).match(/"promptId":"([^"]+)"/u) ?? [];
+        const promptId = promptIdOf(attached);
         const content = { type: "text", text: "go" } as const;
-        await turn.update({ sessionUpdate: "user_message_chunk", content, _meta: { tenon: { by: ME, promptId } } });
+        const shown = { sessionUpdate: "user_message_chunk", content, _meta: { tenon: { by: ME, promptId } } } as const;
+        if (between !== null) await turn.update(shown);
         await turn.update({ sessionUpdate: "tool_call", ...CALL, status: "in_progress" });
         if (between) await turn.info(between);
         await turn.info(running(ME, promptId));
@@ -193,6 +199,91 @@ describe("tenon attach", () => {
     attached.chat.type("/quit");
     expect(await attached.done).toBe(0);
     expect(attached.chat.output.text).not.toContain("no outcome");
+  });
+
+  it.each(["plain", "json"] as const)("keeps what another's turn said apart: %s", async (kind) => {
+    const attached: Attached = new Attached(
+      {
+        onJoin: async () => running(ZED, "p-0"),
+        turn: async (turn) => {
+          await turn.say("Zed's rest.");
+          await turn.info({ state: "idle", ended: { turn: 1, promptId: "p-0", stopReason: "end_turn" } });
+          const promptId = promptIdOf(attached);
+          await turn.info(running(ME, promptId));
+          await turn.say("Mine.");
+          await turn.info({ state: "idle", ended: { turn: 2, promptId, stopReason: "end_turn" } });
+          return "end_turn";
+        },
+      },
+      { interactive: false, json: kind === "json" },
+    );
+    attached.chat.input.end("go\n");
+    expect(await attached.done).toBe(0);
+    const { text } = attached.chat.output;
+    if (kind === "plain") expect(text).toBe("Zed's rest.\nMine.\n");
+    else expect(JSON.parse(text.trimEnd().split("\n").at(-1) ?? "")).toMatchObject({ result: { text: "Mine." } });
+  });
+
+  it("ends an answer where the turn of the next prompt begins before it", async () => {
+    const ids: string[] = [];
+    const attached: Attached = new Attached({
+      turn: async (turn) => {
+        const mine = ids.push(promptIdOf(attached));
+        if (mine === 1) {
+          await turn.info(running(ME, ids[0] ?? ""));
+          await turn.say("First\nanswer.");
+        }
+        await expect.poll(() => ids).toHaveLength(mine === 1 ? 2 : 3);
+        if (mine === 1) {
+          await turn.info({ state: "idle", ended: { turn: 1, promptId: ids[0], stopReason: "end_turn" } });
+          await turn.info(running(ME, ids[1] ?? ""));
+          await turn.say("Second\n");
+        }
+        return "end_turn";
+      },
+    });
+    await attached.prompted();
+    attached.chat.type("one");
+    await attached.chat.output.until("First\n");
+    attached.chat.type("two");
+    await attached.chat.output.until("Second");
+    ids.push("shown");
+    attached.chat.type("/quit");
+    expect(await attached.done).toBe(0);
+    expect(attached.chat.output.text).not.toContain("answer.Second");
+  });
+
+  it("tells an error once, also where the end of the turn is told behind the answer", async () => {
+    const late: (() => Promise<void>)[] = [];
+    const attached: Attached = new Attached({
+      turn: async (turn) => {
+        const promptId = promptIdOf(attached);
+        const error = { message: "no model" };
+        late.push(() => turn.info({ state: "idle", ended: { turn: 1, promptId, error } }));
+        throw new Error("no model");
+      },
+    });
+    const turn = await attached.prompted();
+    attached.chat.type("go");
+    await attached.chat.output.until("error: ");
+    for (const tell of late) await tell();
+    await turn.say("More.\n");
+    await attached.chat.output.until("More.");
+    attached.chat.type("/quit");
+    expect(await attached.done).toBe(0);
+    expect(attached.chat.output.text.match(/no model/gu)).toHaveLength(1);
+  });
+
+  it("goes on with the prompts of a pipe although another client cancelled one", async () => {
+    const attached = new Attached(
+      { turn: async ({ text }) => (text === "one" ? "cancelled" : "end_turn") },
+      {
+        interactive: false,
+      },
+    );
+    attached.chat.input.end("one\ntwo\n");
+    expect(await attached.done).toBe(130);
+    expect(attached.methods.filter((method) => method === "session/prompt")).toHaveLength(2);
   });
 
   it("asks in whoever's turn, and gives the line back", async () => {
@@ -310,7 +401,7 @@ describe("tenon attach", () => {
     const attached: Attached = new Attached(
       {
         turn: async (turn) => {
-          const [, promptId = ""] = JSON.stringify(attached.heard.at(-1)).match(/"promptId":"([^"]+)"/u) ?? [];
+          const promptId = promptIdOf(attached);
           await turn.update({ sessionUpdate: "tool_call", ...CALL, status: "in_progress" });
           await turn.info(running(ME, promptId));
           await turn.info({ state: "idle" });

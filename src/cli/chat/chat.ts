@@ -172,9 +172,9 @@ async function script(parts: Parts): Promise<number> {
   for await (const line of lines) {
     if (line.trim() === "") continue;
     screen.line(palette.dim(`› ${visibleLine(line)}`));
-    const { exitCode, shallQuit } = await submit(line, parts);
+    const { exitCode, shallQuit, isInterrupted } = await submit(line, parts);
     if (result === EXIT.done) result = exitCode;
-    if (shallQuit || exitCode === EXIT.interrupted) break;
+    if (shallQuit || isInterrupted) break;
   }
   interrupts.quit.removeEventListener("abort", stop);
   return interrupts.quit.aborted ? EXIT.interrupted : result;
@@ -183,6 +183,8 @@ async function script(parts: Parts): Promise<number> {
 interface Submitted {
   readonly exitCode: number;
   readonly shallQuit: boolean;
+  /** By the person here: another client that cancels a turn stops no other prompts. */
+  readonly isInterrupted?: boolean;
 }
 
 /** One text of the person: a command of the chat, a command for the shell, or a prompt that runs as a turn of the agent. */
@@ -314,7 +316,8 @@ async function runTurn(text: string, parts: Parts): Promise<Submitted> {
   if (clock.now() - beganMs >= CLI_LIMITS.noticeAfterMs) notifier?.tell("is done");
   // An answer that was complete when Ctrl-C came is shown; the exit code still reports the interrupt.
   const exitCode = cancelling.length > 0 ? EXIT.interrupted : exitCodeOf(outcome);
-  return { exitCode, shallQuit: outcome.kind === "abandoned" };
+  const isInterrupted = cancelling.length > 0 || (!shared && exitCode === EXIT.interrupted);
+  return { exitCode, shallQuit: outcome.kind === "abandoned", isInterrupted };
 }
 
 const LOOK_EVERY_MS = 100;

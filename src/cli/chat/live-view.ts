@@ -342,7 +342,7 @@ export class LiveView implements ChatView {
       this.#report(`· answered by ${ended.by.name}${how}`, undefined, terminal.palette.dim);
     }
     const { ended: end } = meta;
-    if (isJsonObject(end) && !shared.isSent(end["promptId"])) this.#othersEnd(end);
+    if (isJsonObject(end) && !shared.isOwnPrompt(end["promptId"])) this.#othersEnd(end);
     terminal.draw();
   }
 

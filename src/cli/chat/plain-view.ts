@@ -156,7 +156,7 @@ export class PlainView implements ChatView {
       screen.line(`· answered by ${visibleLine(ended.by.name)}${how}`);
     }
     const { ended: end } = meta;
-    if (isJsonObject(end) && !shared.isSent(end["promptId"])) this.#othersEnd(end);
+    if (isJsonObject(end) && !shared.isOwnPrompt(end["promptId"])) this.#othersEnd(end);
   }
 
   /** Of a turn that another client started: the answer to its prompt says it there. */

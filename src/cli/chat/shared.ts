@@ -5,6 +5,8 @@ import type { WireSessionState } from "../../gateway/index.js";
 
 const STATES: readonly WireSessionState[] = ["resting", "idle", "running", "waiting"];
 
+const MAX_ANSWERED = 64;
+
 /** Another client, or this one, by the id that the gateway gave it. */
 interface Who {
   readonly client: string;
@@ -21,6 +23,8 @@ export class SharedTurns {
   #shown: string | undefined;
   /** Ids of prompts that were sent from here and have no answer yet. */
   readonly #sent = new Set<string>();
+  /** Of those that were answered last: how their turn ended may be told once more. */
+  readonly #answered: string[] = [];
 
   identify(client: string): void {
     this.#ownClient = client;
@@ -49,6 +53,11 @@ export class SharedTurns {
     return typeof promptId === "string" && this.#sent.has(promptId);
   }
 
+  /** It was sent from here, and what its turn ended with is told, or was, by the answer to it. */
+  isOwnPrompt(promptId: JsonValue | undefined): boolean {
+    return this.isSent(promptId) || (typeof promptId === "string" && this.#answered.includes(promptId));
+  }
+
   isOwn(who: Who | undefined): boolean {
     return who !== undefined && who.client === this.#ownClient;
   }
@@ -61,6 +70,8 @@ export class SharedTurns {
       return await send(id);
     } finally {
       this.#sent.delete(id);
+      this.#answered.push(id);
+      if (this.#answered.length > MAX_ANSWERED) this.#answered.shift();
     }
   }
 
@@ -79,13 +90,15 @@ export class SharedTurns {
     const state = STATES.find((one) => one === meta["state"]);
     if (state === undefined) return { isOver: false };
     const [before, shown] = [this.#promptId, this.#shown];
-    const isOwnNext = !this.isBusy && this.isSent(meta["promptId"]);
+    const isOwnNext = this.isSent(meta["promptId"]);
     const change = this.#change(state, meta);
     if (change === undefined) return { isOver: false };
     const isShown = shown === undefined || before === undefined || shown === before;
-    // The answer to a prompt of this client comes behind all of its turn.
-    const isOver = change === "ended" ? isShown && !this.isSent(before) : shown === undefined && !isOwnNext;
-    return { change, isOver };
+    if (change === "began") return { change, isOver: shown === undefined && !isOwnNext };
+    // The answer to a prompt of this client comes behind all of its turn; with another one of this client waiting, behind the
+    // beginning of that turn too.
+    const isFollowed = this.#sent.size > 1 && isJsonObject(meta["ended"]);
+    return { change, isOver: this.isSent(before) ? isFollowed : isShown };
   }
 
   #change(state: WireSessionState, meta: JsonObject): "began" | "ended" | undefined {

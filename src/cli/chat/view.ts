@@ -2,7 +2,7 @@
 import { type ClientApp, methods, RequestError, type StopReason } from "@agentclientprotocol/sdk";
 import { messageOf, TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
-import { isJsonObject } from "../../base/json/json.js";
+import { isJsonObject, type JsonObject } from "../../base/json/json.js";
 import { EXIT } from "../exit.js";
 import { visible, visibleJson } from "../terminal/text.js";
 import type { ChatRecord } from "./record.js";
@@ -102,7 +102,7 @@ export class JsonView implements ChatView {
     const unparsed = (params: unknown): unknown => params;
     return client.onNotification(method, unparsed, ({ params }) => {
       const update = isJsonObject(params) ? params["update"] : undefined;
-      this.#shared?.hear(tenonMeta(update));
+      this.#hear(tenonMeta(update));
       this.#remember(update);
       if (!this.isLeaving) this.#print({ method, params });
     });
@@ -124,6 +124,15 @@ export class JsonView implements ChatView {
   failed({ code, message, hint, data }: ChatFailure): void {
     this.#print({ error: defined({ code, message, data }) });
     this.#errorOutput.write(`tenon: ${visible(message)}${hint === undefined ? "" : `\n  ${visible(hint)}`}\n`);
+  }
+
+  /** What another client's turn said, which a prompt from here waited for, is no part of the answer to that. */
+  #hear(meta: JsonObject): void {
+    const shared = this.#shared;
+    if (!shared) return;
+    shared.hear(meta);
+    const { ended } = meta;
+    if (shared.hasOwn && isJsonObject(ended) && !shared.isOwnPrompt(ended["promptId"])) this.#record.answer = "";
   }
 
   /** Of the updates, as they came, only what the result says is looked at. */

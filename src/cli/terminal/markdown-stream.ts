@@ -1,5 +1,5 @@
 // Markdown that arrives in pieces: what cannot change any more is handed out as lines, and the unfinished rest can be looked at.
-import type { Token } from "marked";
+import type { Token, Tokens } from "marked";
 import { Highlighter } from "./highlight.js";
 import { codeLine, isList, lexMarkdown, type MarkdownOptions, renderBlock, renderItem } from "./markdown.js";
 import { visible, wrapText } from "./text.js";
@@ -29,6 +29,8 @@ export class MarkdownStream {
   #hasBlocks = false;
   /** Items of the list that goes on were handed out: the next one follows without an empty line. */
   #isInList = false;
+  /** Of its next item: what is left of a list is read as another one, which may begin with any number. */
+  #nextNumber = 1;
   #drawn: { readonly tail: string; readonly columns: number; readonly lines: readonly string[] } | undefined;
   /** The blocks of a tail that has been read already. */
   #read: { readonly text: string; readonly tokens: readonly Token[] } | undefined;
@@ -74,7 +76,7 @@ export class MarkdownStream {
     if (this.#fence) return [codeLine(this.#fence.highlighter.copy(), visible(this.#tail.replace(INCOMPLETE, "")))];
     if (WORDS_ONLY.test(this.#tail)) return this.#wordsOnly();
     const text = visible(this.#tail.slice(0, this.#tail.length - unfinished(this.#tail).length));
-    const tokens = this.#read?.text === text ? this.#read.tokens : lexMarkdown(text);
+    const tokens = this.#read?.text === text ? this.#read.tokens : lexMarkdown(text, true);
     const lines: string[] = [];
     const before = { hasBlocks: this.#hasBlocks, isInList: this.#isInList };
     for (const token of tokens) lines.push(...this.#block(token));
@@ -105,7 +107,7 @@ export class MarkdownStream {
     if (!isEnd && !isLong && this.#tail.indexOf("\n", this.#looked) < 0) return;
     const held = isEnd ? "" : unfinished(this.#tail);
     const text = visible(this.#tail.slice(0, this.#tail.length - held.length));
-    const tokens = lexMarkdown(text);
+    const tokens = lexMarkdown(text, !isEnd);
     const last = tokens.findLastIndex(({ type }) => type !== "space");
     let taken = 0;
     let rest = tokens.length;
@@ -134,10 +136,16 @@ export class MarkdownStream {
   #takeItems(token: Token, lines: string[]): number {
     if (!isList(token) || token.items.length < 2) return 0;
     const done = token.items.slice(0, -1);
+    const list = this.#goingOn(token);
     if (this.#hasBlocks && !this.#isInList) lines.push("");
-    for (const [index, item] of done.entries()) lines.push(...renderItem(token, item, index, this.#options()));
+    for (const [index, item] of done.entries()) lines.push(...renderItem(list, item, index, this.#options()));
     [this.#hasBlocks, this.#isInList] = [true, true];
+    this.#nextNumber = (list.start === "" ? 1 : list.start) + done.length;
     return done.reduce((sum, item) => sum + item.raw.length, 0);
+  }
+
+  #goingOn(list: Tokens.List): Tokens.List {
+    return this.#isInList && list.start !== "" ? { ...list, start: this.#nextNumber } : list;
   }
 
   #cut(text: string, from: number, lines: string[]): number {
@@ -175,7 +183,7 @@ export class MarkdownStream {
 
   /** With the empty line before it. */
   #block(token: Token): string[] {
-    const block = renderBlock(token, this.#options());
+    const block = renderBlock(isList(token) ? this.#goingOn(token) : token, this.#options());
     if (block.length === 0) return [];
     const goesOn = this.#isInList && isList(token);
     const isApart = this.#hasBlocks && !goesOn;

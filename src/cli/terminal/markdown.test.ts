@@ -121,6 +121,27 @@ describe("MarkdownStream", () => {
     expect([...stream.take(), ...stream.end()]).toEqual(["  let b;", "", "end"]);
   });
 
+  it("numbers a list as when it comes at once, and a table without rows is one", () => {
+    const shown = (parts: readonly string[]) => {
+      const stream = new MarkdownStream(() => PLAIN);
+      const lines: string[] = [];
+      for (const part of parts) {
+        stream.push(part);
+        lines.push(...stream.take());
+        stream.live();
+      }
+      return [...lines, ...stream.end()];
+    };
+    const list = "3. a\n3. b\n3. c\n\nwords\n\n7. d\n7. e\n";
+    for (const text of [list, "| A | B\n|---|---|\n\nwords", "| A | B |\n|---|---"]) {
+      const whole = renderMarkdown(text, PLAIN);
+      expect(shown([...text])).toEqual(whole);
+      expect(shown([text])).toEqual(whole);
+      expect(shown(text.split(/(?<=\n)/u))).toEqual(whole);
+    }
+    expect(renderMarkdown(list, PLAIN).slice(0, 3)).toEqual(["3. a", "4. b", "5. c"]);
+  });
+
   it.each([
     ["quotes", ">".repeat(3_000)],
     ["lists", "- ".repeat(2_000)],

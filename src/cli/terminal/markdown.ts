@@ -30,9 +30,12 @@ class QuickLexer extends Lexer {
   }
 }
 
-/** What the parser would take too long for, or is nested too deep for it, is one text as it is written. */
-export function lexMarkdown(text: string): Token[] {
-  const { tokens, length } = simpleBlocks(text);
+/**
+ * What the parser would take too long for, or is nested too deep for it, is one text as it is written. `goesOn`: more of its last
+ * line may come.
+ */
+export function lexMarkdown(text: string, goesOn = false): Token[] {
+  const { tokens, length } = simpleBlocks(text, goesOn && !text.endsWith("\n"));
   return length < text.length ? [...tokens, ...lexRest(text.slice(length))] : tokens;
 }
 

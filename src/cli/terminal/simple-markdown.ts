@@ -46,8 +46,11 @@ const CODE_MARK = /^(?:```|~~~)/;
 /** What can go on neither with a list nor with the empty lines before it. */
 const BEGINS_ANEW = /^[A-Za-z#>|`~]/;
 
-/** The simple blocks that a text begins with, and how much of it they are: only the parser can read what follows. */
-export function simpleBlocks(text: string): { readonly tokens: Token[]; readonly length: number } {
+/**
+ * The simple blocks that a text begins with, and how much of it they are: only the parser can read what follows. `goesOn`: more
+ * of its last line may come.
+ */
+export function simpleBlocks(text: string, goesOn: boolean): { readonly tokens: Token[]; readonly length: number } {
   const tokens: Token[] = [];
   const [leading = ""] = /^\n*/.exec(text) ?? [];
   let at = /^[ \t]/.test(text.slice(leading.length)) ? 0 : leading.length;
@@ -59,7 +62,7 @@ export function simpleBlocks(text: string): { readonly tokens: Token[]; readonly
     const next = between ? end + between[0].length : end;
     if (between && next < text.length && /[ \t]/.test(text.charAt(next))) break;
     const raw = text.slice(at, end);
-    const token = simpleBlock(raw.endsWith("\n") ? raw.slice(0, -1) : raw);
+    const token = simpleBlock(raw.endsWith("\n") ? raw.slice(0, -1) : raw, goesOn && end === text.length);
     if (!token || (token.type === "list" && next < text.length && !BEGINS_ANEW.test(text.charAt(next)))) break;
     tokens.push({ ...token, raw });
     if (between) tokens.push({ type: "space", raw: between[0] });
@@ -77,13 +80,13 @@ function endOfCode(text: string, at: number): number | undefined {
 }
 
 /** Of lines without an empty one between them, nor a line end behind the last. */
-function simpleBlock(raw: string): Token | undefined {
+function simpleBlock(raw: string, goesOn: boolean): Token | undefined {
   const first = raw.charAt(0);
   if (/[A-Za-z]/.test(first)) return simpleParagraph(raw);
   if (first === "#") return simpleHeading(raw);
   if (first === ">") return simpleQuote(raw);
   if (CODE_MARK.test(raw)) return simpleCode(raw);
-  return first === "|" ? (simpleTable(raw) ?? beginningOfTable(raw)) : simpleList(raw);
+  return first === "|" ? (simpleTable(raw) ?? beginningOfTable(raw, goesOn)) : simpleList(raw);
 }
 
 /** Whole, or without its end, which has not come. */
@@ -115,7 +118,7 @@ function simpleQuote(raw: string): Token | undefined {
 }
 
 /** A mark, and text that cannot be the beginning of another block. */
-const ITEM = /^([-*+]|\d{1,9}[.)]) ((?:[A-Za-z]|`[^`]|\*\*[A-Za-z])(?:.*\S)?)$/;
+const ITEM = /^([-*+]|\d{1,9}[.)]) ((?:[A-Za-z]|`[^`]|\*\*[A-Za-z])(?:.*\S)?)(?<!\s)$/;
 
 function simpleList(raw: string): Token | undefined {
   const items: Tokens.ListItem[] = [];
@@ -141,7 +144,7 @@ const SIDES = { "true-true": "center", "true-false": "left", "false-true": "righ
 
 function simpleTable(raw: string): Token | undefined {
   const [head = "", rule = "", ...rest] = raw.split("\n");
-  const isRule = cellsOf(rule).every((cell) => /^:?-+:?$/.test(cell)) && /^\|.*\|$/.test(rule);
+  const isRule = cellsOf(rule).every((cell) => /^:?-+:?$/.test(cell)) && /^\|[-:| ]*\|$/.test(rule);
   if (!isRule || !head.endsWith("|") || raw.includes("\\")) return undefined;
   const align = cellsOf(rule).map((cell) => SIDES[`${cell.startsWith(":")}-${cell.endsWith(":")}`]);
   const row = (line: string, header: boolean): Tokens.TableCell[] | undefined => {
@@ -161,9 +164,10 @@ function simpleTable(raw: string): Token | undefined {
   return { type: "table", raw, header, align, rows };
 }
 
-/** Before its rule is whole it is words. */
-function beginningOfTable(raw: string): Token | undefined {
-  const tokens = /^\|.*(?:\n\|[-: |]*)?$/.test(raw) ? simpleInline(raw) : undefined;
+/** Its first line alone is words, and so is it until its rule is whole. */
+function beginningOfTable(raw: string, goesOn: boolean): Token | undefined {
+  const isWords = goesOn ? /^\|.*(?:\n\|[-: |]*)?$/.test(raw) : !raw.includes("\n");
+  const tokens = isWords ? simpleInline(raw) : undefined;
   return tokens && { type: "paragraph", raw, text: raw, tokens };
 }
 

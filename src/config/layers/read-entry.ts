@@ -77,7 +77,7 @@ function isText(value: JsonValue | undefined): value is string {
 }
 
 function isTextList(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((one) => typeof one === "string");
+  return Array.isArray(value) && [...value].every((one) => typeof one === "string"); // `every` alone passes over holes
 }
 
 function isTexts(value: JsonValue): value is Readonly<Record<string, string>> {

@@ -1,7 +1,7 @@
 // What all adapters share: a set's tools in one provider's form under names it takes, and calls that find their way back.
 import { createHash } from "node:crypto";
 import type { Eventual } from "../../base/async/eventual.js";
-import { TenonError } from "../../base/errors.js";
+import { messageOf, TenonError } from "../../base/errors.js";
 import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonObject, type JsonSchema, type JsonValue } from "../../base/json/json.js";
 import type { ContentBlock, ImageBlock } from "../../base/text/content.js";
@@ -216,8 +216,7 @@ function isSameOption(known: string, given: string): boolean {
 }
 
 function failureOf(name: string, thrown: unknown): ToolResult {
-  const words = thrown instanceof Error ? thrown.message : String(thrown);
-  return failure(notMade(name, words), thrown instanceof TenonError ? thrown.code : undefined);
+  return failure(notMade(name, messageOf(thrown)), thrown instanceof TenonError ? thrown.code : undefined);
 }
 
 function failure(text: string, code: ToolResult["code"]): ToolResult {

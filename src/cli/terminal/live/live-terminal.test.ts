@@ -112,6 +112,32 @@ describe("LiveTerminal", () => {
     expect(input.isRaw).toBe(false);
   });
 
+  it("keeps lines that came behind a full window when it is stopped", () => {
+    const fixture = new Fixture();
+    const { live } = fixture;
+    live.open({ render: () => ["all of it"], press: () => true });
+    live.commit(["the end of the answer"]);
+    fixture.written = "";
+    live.stop();
+    const [before, behind = ""] = fixture.written.split("\u001b[?1049l");
+    expect(before).toBe("");
+    expect(behind).toContain("the end of the answer");
+  });
+
+  it("draws what is asked for again and again while the spinner turns with its turns only", () => {
+    const { live, clock } = new Fixture();
+    let drawn = 0;
+    live.show("answer", { render: () => [`drawn ${(drawn += 1)}`] });
+    live.spin();
+    clock.pass(80);
+    drawn = 0;
+    for (let ms = 0; ms < 800; ms += 4) {
+      live.draw();
+      clock.pass(4);
+    }
+    expect(drawn).toBe(10);
+  });
+
   it("takes no key for an answer while something hides the question, nor just after that", async () => {
     const fixture = new Fixture();
     const { live, clock } = fixture;

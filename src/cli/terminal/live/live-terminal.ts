@@ -170,6 +170,9 @@ export class LiveTerminal {
   stop(): void {
     const { input, output } = this.#options;
     if (!this.#isOn) return;
+    // Lines that came behind it go into the terminal's own history.
+    if (this.#overlay) this.write(LEAVE_WINDOW);
+    this.#overlay = undefined;
     try {
       this.#paint();
       this.#region.erase();
@@ -369,7 +372,7 @@ export class LiveTerminal {
     if (nowMs < this.#settledMs) return;
     // Where one is due it comes with what asked for it: a timer of its own would wake the process once more.
     const dueMs = this.#paintedMs + FRAME_MS - EARLY_MS;
-    const isDue = nowMs >= dueMs;
+    const isDue = nowMs >= dueMs && !this.#stopSpin; // each turn of the spinner is a frame
     this.#settledMs = isDue ? Number.POSITIVE_INFINITY : dueMs;
     this.#drawAt(isDue ? nowMs : dueMs + 2 * EARLY_MS, nowMs);
   }
