@@ -1,6 +1,7 @@
 // `npm run bench -- setup`: how long until all tools of a session's servers are there, against the same by hand.
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { ROOT } from "../scripts/lib/run.js";
 import type { PeerClient } from "./call/client.program.js";
 import { installPeers } from "./call/peers.js";
 import { lostRaces } from "./call/scenarios.js";
@@ -12,8 +13,9 @@ import { bundleProgram } from "./lib/programs.js";
 import { printResult, printTable, say } from "./lib/report.js";
 import { type Figures, type Program, takeSample } from "./lib/sample.js";
 import { median, rounded } from "./lib/statistics.js";
-import { ADAPTERS } from "./lib/tenon-adapters.js";
+import { ADAPTERS, type AdapterName } from "./lib/tenon-adapters.js";
 import type { SetupJob, StdioTarget } from "./setup/client.program.js";
+import type { ToolkitJob } from "./setup/toolkit.program.js";
 
 const USAGE = "usage: npm run bench -- setup [--peers] [--samples N] [--node PATH] [--assert]";
 const DEFAULT_SAMPLES = 15;
@@ -64,12 +66,14 @@ function times(count: number, settings: ServerSettings): ServerSettings[] {
 
 class SetupBench {
   readonly #program: Program;
+  readonly #toolkits: Program;
   readonly #server: string;
   readonly #spawnLog: string;
   readonly #peers: readonly PeerClient[];
 
-  constructor(program: Program, server: string, peers: readonly PeerClient[]) {
+  constructor(program: Program, toolkits: Program, server: string, peers: readonly PeerClient[]) {
     this.#program = program;
+    this.#toolkits = toolkits;
     this.#peers = peers;
     this.#server = server;
     this.#spawnLog = join(program.cwd, "spawns.txt");
@@ -81,26 +85,37 @@ class SetupBench {
     const floor: number[] = [];
     const late: number[] = [];
     let spawns = 0;
-    const contestant = (client: SetupJob["client"], readyMs: number[] = []): Contestant => ({
-      name: typeof client === "string" ? client : client.name,
-      ...(client === "raw" || client === OURS ? {} : { maxRounds: OTHER_ROUNDS }),
+    const targets = this.#targets(healthy, bad);
+    const expected = healthy.reduce((sum, { toolCount = 1 }) => sum + toolCount, 0);
+    const checked = (figures: Figures): Figures => {
+      if (figures["tools"] !== expected) throw new Error(`${figures["tools"]} tools instead of ${expected}`);
+      return figures;
+    };
+    const contestant = (client: SetupJob["client"], readyMs: number[]): Contestant => ({
+      name: client,
       sample: async () => {
         rmSync(this.#spawnLog, { force: true });
-        const ran = await this.#run({ client, ...this.#targets(healthy, bad), work: "ready" });
+        const ran = await this.#run({ client, ...targets, work: "ready" });
         const { readyAtMs = Number.NaN, ...figures } = ran;
         if (client === OURS) {
           spawns = Math.max(spawns, this.#mostSpawns(healthy.length));
           late.push(readyAtMs - this.#lastStartMs(healthy.length));
         }
-        const expected = healthy.reduce((sum, { toolCount = 1 }) => sum + toolCount, 0);
-        if (figures["tools"] !== expected) throw new Error(`${figures["tools"]} tools instead of ${expected}`);
         readyMs.push(figures["readyMs"] ?? Number.NaN);
-        return figures;
+        return checked(figures);
+      },
+    });
+    const toolkit = (client: AdapterName | PeerClient): Contestant => ({
+      name: typeof client === "string" ? client : client.name,
+      maxRounds: OTHER_ROUNDS,
+      sample: async () => {
+        const job: ToolkitJob = { client, library: join(ROOT, "dist/tools.js"), ...targets };
+        return checked(await takeSample(this.#toolkits, job));
       },
     });
     // Toolkits that wait for every server would wait for the hung one.
     const peers = bad.length === 0 ? this.#peers : [];
-    const others = [...ADAPTERS, ...peers].map((client) => contestant(client));
+    const others = [...ADAPTERS, ...peers].map((client) => toolkit(client));
     const contestants = await contest([contestant("raw", floor), contestant(OURS, own), ...others], samples);
     const laterThanRawMs =
       own.length === 0 ? Number.NaN : median(own.map((ms, round) => ms - (floor[round] ?? Number.NaN)));
@@ -180,7 +195,7 @@ function brokenPromises(ready: readonly ReadyResult[], memory: Summary | undefin
         : []),
       ...(isAboutLists && !(ratio <= PROMISES.listRatio) ? [`${scenario}: ready in ${ratio} x raw`] : []),
       ...(spawnsPerServer === 1 ? [] : [`${scenario}: a server was started ${spawnsPerServer} times`]),
-      ...lostRaces(scenario, contestants, ["readyMs"]),
+      ...lostRaces(scenario, contestants, ["totalMs"]),
     ];
   });
   const { listMb: heapRatio = Number.NaN } = memory?.ratio ?? {};
@@ -197,11 +212,13 @@ function brokenPromises(ready: readonly ReadyResult[], memory: Summary | undefin
 function show({ scenario, lateMs, laterThanRawMs, spawnsPerServer, contestants }: ReadyResult): void {
   say("");
   printTable(
-    [scenario, "ready ms", "x raw", "CPU ms", "tools"],
-    contestants.map(({ name, median: { readyMs, cpuMs, tools }, ratio, failure }) => [
+    [scenario, "ready ms", "x raw", "loaded in ms", "both ms", "CPU ms", "tools"],
+    contestants.map(({ name, median: { readyMs, loadMs, totalMs, cpuMs, tools }, ratio, failure }) => [
       name,
       String(readyMs ?? failure),
       String(ratio?.["readyMs"] ?? ""),
+      String(loadMs ?? ""),
+      String(totalMs ?? ""),
       String(cpuMs ?? ""),
       String(tools ?? ""),
     ]),
@@ -222,12 +239,15 @@ function readOptions(words: readonly string[]): Options {
 async function main({ isAsserted, samples, node, withPeers }: Options): Promise<void> {
   using scratch = new TemporaryFolder();
   const cwd = scratch.folder("work");
-  const [file, server] = await Promise.all([
+  const [file, toolkits, server] = await Promise.all([
     bundleProgram("setup/client.program.ts"),
+    bundleProgram("setup/toolkit.program.ts", ["@langchain/core/*"]),
     bundleProgram("lib/mcp-server.program.ts"),
   ]);
   const { peers, absent } = await installPeers(withPeers ? TOOLKITS : [], say);
-  const bench = new SetupBench({ node, nodeArgs: ["--expose-gc"], file, env: measuredEnv(cwd), cwd }, server, peers);
+  const about = { node, env: measuredEnv(cwd), cwd };
+  const program = { ...about, nodeArgs: ["--expose-gc"], file };
+  const bench = new SetupBench(program, { ...about, file: toolkits }, server, peers);
   const ready: ReadyResult[] = [];
   for (const scenario of SCENARIOS) {
     const result = await bench.ready(scenario, samples);

@@ -9,8 +9,8 @@ const FOLDER = join(ROOT, ".cache/bench");
 const REQUIRE =
   'const require = (id) => { const found = process.getBuiltinModule(id); if (!found) throw new Error("no " + id); return found; };';
 
-/** Bundles `bench/<source>` and says where the result is. Not minified: a profile of it must be readable. */
-export async function bundleProgram(source: string): Promise<string> {
+/** Bundles `bench/<source>` without `loaded`, and says where the result is. Not minified: a profile of it must be readable. */
+export async function bundleProgram(source: string, loaded: readonly string[] = []): Promise<string> {
   const outfile = join(FOLDER, source.replaceAll("/", "-").replace(/\.ts$/, ".mjs"));
   await build({
     absWorkingDir: ROOT,
@@ -22,7 +22,7 @@ export async function bundleProgram(source: string): Promise<string> {
     target: "node20",
     format: "esm",
     // Bundled CommonJS packages require built-in modules, and `ws` two packages that need not be there.
-    external: ["bufferutil", "utf-8-validate"],
+    external: ["bufferutil", "utf-8-validate", ...loaded],
     banner: { js: REQUIRE },
     logLevel: "warning",
   });

@@ -18,13 +18,13 @@ const SERVER = "server";
 
 function entryOf(target: Target) {
   return target.kind === "http"
-    ? { type: "http" as const, url: target.url }
-    : { command: target.command, args: [...target.args] };
+    ? { type: "http" as const, url: target.url, limits: LIMITS }
+    : { command: target.command, args: [...target.args], limits: LIMITS };
 }
 
 /** By the framework's own way to call a tool, as its toolkit is called in `peer-clients.mjs`. */
 export async function openAdapter(adapter: AdapterName, target: Target): Promise<BenchClient> {
-  const set = await openTools({ mcpServers: { [SERVER]: { ...entryOf(target), limits: LIMITS } } });
+  const set = await openTools({ mcpServers: { [SERVER]: entryOf(target) } });
   await set.ready({ server: SERVER });
   const names = new Map(set.list().map(({ originalName, name }) => [originalName, name]));
   const call = callerOf(adapter, set);
@@ -54,25 +54,4 @@ function imageBytes(content: unknown): number {
   const [block] = Array.isArray(content) ? content : [];
   const url: unknown = block?.image_url?.url;
   return typeof url === "string" ? base64Bytes(url.slice(url.indexOf(",") + 1)) : 0;
-}
-
-/** All at once, until the tools of the healthy ones are there in the framework's form. */
-export async function connectAdapter(
-  adapter: AdapterName,
-  healthy: readonly Target[],
-  others: readonly Target[],
-): Promise<{ readonly toolCount: number; close(): Promise<void> }> {
-  const named = (targets: readonly Target[], prefix: string) =>
-    targets.map((target, index) => [`${prefix}-${index}`, entryOf(target)] as const);
-  const good = named(healthy, "good");
-  const set = await openTools({ mcpServers: Object.fromEntries([...named(others, "bad"), ...good]) });
-  if (others.length === 0) await set.ready();
-  else await Promise.all(good.map(([server]) => set.ready({ server }))); // not for the bad ones
-  const { tools } =
-    adapter === "toAiSdkTools" ? toAiSdkTools(set) : toLangChainTools(set, { DynamicStructuredTool, ToolMessage });
-  if (Object.keys(tools).length === 0) throw new Error("no tool is offered");
-  // Of ten thousand most are behind search, and Tenon's own are not counted.
-  const names = new Set<string>(good.map(([server]) => server));
-  const toolCount = set.servers().reduce((sum, server) => sum + (names.has(server.name) ? server.toolCount : 0), 0);
-  return { toolCount, close: () => set.close() };
 }

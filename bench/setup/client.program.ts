@@ -1,14 +1,12 @@
 // The measured process of `bench/setup`: connects servers in parallel until their tools are listed, and prints the figures.
-import type { PeerClient } from "../call/client.program.js";
 import type { Target } from "../lib/mcp-target.js";
 import { RawStdio } from "../lib/raw-client.js";
 import type { Figures } from "../lib/sample.js";
-import { type AdapterName, connectAdapter, isAdapter } from "../lib/tenon-adapters.js";
 import { startTenon, untilReady } from "../lib/tenon-client.js";
 import { SchemaWatch } from "./schema-watch.js";
 
 export interface SetupJob {
-  readonly client: "raw" | "tenon" | AdapterName | PeerClient;
+  readonly client: "raw" | "tenon";
   /** Of these the tools must be there; the others only must not be in the way. */
   readonly healthy: readonly StdioTarget[];
   readonly others: readonly StdioTarget[];
@@ -23,24 +21,8 @@ interface Side {
   close(): Promise<void>;
 }
 
-type Opened = Pick<Side, "toolCount" | "close">;
-
-interface PeerAdapter {
-  loadMany(name: string): Promise<(targets: readonly StdioTarget[]) => Promise<Opened>>;
-}
-
-type Connect = (job: Pick<SetupJob, "healthy" | "others">) => Promise<Side>;
-
-/** With everything loaded that connecting takes: Tenon is a part of this program. */
-async function connectorOf(client: SetupJob["client"]): Promise<Connect> {
-  if (client === "raw") return ({ healthy, others }) => connectRaw(healthy, others);
-  if (client === "tenon") return ({ healthy, others }) => connectTenon(healthy, others);
-  if (isAdapter(client)) {
-    return async ({ healthy, others }) => ({ ...(await connectAdapter(client, healthy, others)), lists: [] });
-  }
-  const peer: PeerAdapter = await import(client.adapter);
-  const open = await peer.loadMany(client.name);
-  return async ({ healthy, others }) => ({ ...(await open([...others, ...healthy])), lists: [] });
+async function connect({ client, healthy, others }: Omit<SetupJob, "work">): Promise<Side> {
+  return client === "raw" ? await connectRaw(healthy, others) : await connectTenon(healthy, others);
 }
 
 async function connectRaw(healthy: readonly StdioTarget[], others: readonly StdioTarget[]): Promise<Side> {
@@ -82,7 +64,6 @@ function countOf(lists: readonly (readonly unknown[])[]): number {
 
 /** From the first spawn to the last list. */
 async function measureReady(job: SetupJob): Promise<Figures> {
-  const connect = await connectorOf(job.client);
   const before = process.cpuUsage();
   const start = performance.now();
   const side = await connect(job);
@@ -103,7 +84,6 @@ async function measureMemory(job: SetupJob): Promise<Figures> {
   const emptyMb = await heapMb();
   const [first, ...more] = job.healthy;
   if (!first) throw new Error("there is no server to connect");
-  const connect = await connectorOf(job.client);
   const one = await connect({ ...job, healthy: [first] });
   const oneMb = await heapMb();
   const rest = await connect({ ...job, healthy: more });
