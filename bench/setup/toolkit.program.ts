@@ -1,5 +1,7 @@
 // A program that needs the tools of its servers, measured from its first line: loads a toolkit, or Tenon and one of its adapters, as it
 // was installed, connects all servers at once, and prints how long each took.
+
+import type * as Tools from "../../src/library/tools.js";
 import type { PeerClient } from "../call/client.program.js";
 import type { Figures } from "../lib/sample.js";
 import type { AdapterName } from "../lib/tenon-adapters.js";
@@ -33,9 +35,7 @@ async function load({ client, library }: ToolkitJob): Promise<Open> {
 }
 
 async function loadAdapter(adapter: AdapterName, library: string): Promise<Open> {
-  const { openTools, toAiSdkTools, toLangChainTools }: typeof import("../../src/library/tools.js") = await import(
-    library
-  );
+  const { openTools, toAiSdkTools, toLangChainTools }: typeof Tools = await import(library);
   const langChain = adapter === "toLangChainTools" ? await loadLangChain() : undefined;
   return async (healthy, others) => {
     const named = (targets: readonly StdioTarget[], prefix: string) =>

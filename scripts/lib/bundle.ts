@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "n
 import { join, relative } from "node:path";
 import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 import { licenceTexts } from "./licences.js";
+import { mergeChunks } from "./merge-chunks.js";
 
 /** What `initialize` must not pay for: these packages may only be reached through a dynamic import. */
 const LAZY_PACKAGES = [
@@ -67,9 +68,9 @@ export async function bundleProduct(root: string, outDir: string): Promise<strin
     plugins: [WITHOUT_PROCESS_METRICS],
   });
   writeFileSync(join(outDir, "THIRD-PARTY-LICENSES.txt"), licenceTexts(root, product.metafile));
-  const files = Object.values(product.metafile.outputs);
+  const files = await mergeChunks(root, outDir, product.metafile);
   return [
-    `cli: ${kb(bytesOf(start))} at start in one file; ${kb(bytesOf(product))} in ${files.length} files shared with the library`,
+    `cli: ${kb(bytesOf(start))} at start in one file; ${kb(bytesOf(product))} in ${files} files shared with the library`,
   ];
 }
 

@@ -1,17 +1,14 @@
 // The real World on Node: the only place besides the CLI where the process, the clock and the disk are touched.
 import { randomBytes } from "node:crypto";
 import { lookup } from "node:dns/promises";
-import {
-  type ClientRequest,
-  type ClientRequestArgs,
-  createServer,
+import type {
+  ClientRequest,
+  ClientRequestArgs,
   Agent as HttpAgent,
-  request as httpRequest,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
+  IncomingMessage,
+  Server,
+  ServerResponse,
 } from "node:http";
-import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { type LookupFunction, Socket } from "node:net";
 import { userInfo } from "node:os";
 import { isAbsolute } from "node:path";
@@ -39,7 +36,7 @@ import {
 } from "../base/ports/world.js";
 import { files, watch } from "./files.js";
 import { processes } from "./processes.js";
-import { serve } from "./serve.js";
+import { builtinHttp, builtinHttps, serve } from "./serve.js";
 import { spawn } from "./spawn.js";
 import { thread } from "./thread.js";
 import { openTelemetry } from "./trace.js";
@@ -127,7 +124,7 @@ export async function listen(
   answer: (request: LoopbackRequest) => LoopbackAnswer,
 ): Promise<LoopbackListener> {
   const underWay = new Set<ServerResponse>();
-  const server = createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
+  const server = builtinHttp().createServer({ maxHeaderSize: MAX_HEADER_BYTES }, (request, response) => {
     underWay.add(response);
     response.once("close", () => underWay.delete(response));
     const { status, headers, body } = answerTo(request, answer);
@@ -274,7 +271,8 @@ const KEPT = { keepAlive: true, scheduling: "lifo" } as const;
 
 export function httpPool({ isTls, addresses, maxIdleMs }: HttpPoolOptions): HttpPool {
   const options = { ...KEPT, lookup: fixedLookup(addresses), rejectUnauthorized: true };
-  const agent: HttpAgent = isTls ? new HttpsAgent(options) : new HttpAgent(options);
+  const { Agent } = isTls ? builtinHttps() : builtinHttp();
+  const agent: HttpAgent = new Agent(options);
   const connect = agent.createConnection.bind(agent);
   agent.createConnection = (request: ClientRequestArgs, callback?: Created) => {
     const socket = connect(request, callback);
@@ -314,7 +312,7 @@ function ignore(): void {}
 function send(isTls: boolean, agent: HttpAgent, head: HttpHead): ClientRequest {
   const { hostname, port, path, servername, method, headers } = head;
   const options = { agent, hostname, port, path, servername, method, headers };
-  const request = isTls ? httpsRequest(options) : httpRequest(options);
+  const request = isTls ? builtinHttps().request(options) : builtinHttp().request(options);
   request.on("error", ignore); // told to whoever sent it; unheard it would end the process
   return request;
 }

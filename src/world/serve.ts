@@ -1,7 +1,7 @@
 // HTTP servers of this machine, at an address or a unix socket, with bounds on heads, time and connections.
 import { chmodSync, readFileSync, readlinkSync } from "node:fs";
-import { createServer, type Server, type ServerOptions } from "node:http";
-import { createServer as createTlsServer } from "node:https";
+import type * as http from "node:http";
+import type * as https from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { hasErrorCode } from "../base/message.js";
@@ -15,30 +15,40 @@ const IDLE_MS = 5_000;
 /** For answers under way when the server closes. */
 const FLUSH_MS = 500;
 
+// Loaded when they are needed: with TLS they take Node a millisecond or two, and most programs speak to no server over HTTP.
+
+export function builtinHttp(): typeof http {
+  return process.getBuiltinModule("node:http");
+}
+
+export function builtinHttps(): typeof https {
+  return process.getBuiltinModule("node:https");
+}
+
 /** A server that does not listen yet, and its open connections, those that were upgraded among them. */
 export interface HttpServing {
-  readonly server: Server;
+  readonly server: http.Server;
   readonly sockets: ReadonlySet<Duplex>;
 }
 
 export function httpServing(options: ServeOptions, handlers: ServeHandlers): HttpServing {
   const { tls, headMs, requestMs, maxHeadBytes, maxConnections } = options;
-  const bounds: ServerOptions = {
+  const bounds: http.ServerOptions = {
     maxHeaderSize: maxHeadBytes,
     headersTimeout: headMs,
     requestTimeout: requestMs,
     keepAliveTimeout: IDLE_MS,
     connectionsCheckingInterval: Math.min(CHECK_MS, headMs),
   };
-  const server: Server = tls
-    ? createTlsServer({
+  const server: http.Server = tls
+    ? builtinHttps().createServer({
         ...bounds,
         cert: tls.certificate,
         key: tls.key,
         handshakeTimeout: headMs,
         minVersion: "TLSv1.2",
       })
-    : createServer(bounds);
+    : builtinHttp().createServer(bounds);
   server.on("error", () => {}); // no file descriptor may be left for a connection; listening has a listener of its own
   server.maxConnections = maxConnections;
   server.maxRequestsPerSocket = 0;
@@ -109,7 +119,7 @@ export async function serve(options: ServeOptions, handlers: ServeHandlers): Pro
   };
 }
 
-async function close(server: Server, sockets: ReadonlySet<Duplex>): Promise<void> {
+async function close(server: http.Server, sockets: ReadonlySet<Duplex>): Promise<void> {
   if (!server.listening) return;
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.closeIdleConnections();
