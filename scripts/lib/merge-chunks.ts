@@ -1,13 +1,13 @@
 // Makes few files of many: esbuild gives every set of entry points that shares something a chunk of its own, and each file costs its
 // reader a third of a millisecond.
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { build, type Metafile } from "esbuild";
 
 /** Chunks that the same of these entry points load are one file. */
 const LOADED_FIRST = ["index.js", "tools.js", "mcp.js", "chunks/cli-run.js"];
 
-const DEPENDENCY = /\b(import|export)(?:(\{[^{}]*\})from)?"([^"]+)";/gu;
+const DEPENDENCY = /\b(import|export)\s*(?:(\{[^{}]*\})\s*from\s*)?"([^"]+)";/gu;
 
 /** Rewrites the files of a build in `outDir`, and returns how many there are now. */
 export async function mergeChunks(root: string, outDir: string, metafile: Metafile): Promise<number> {
@@ -34,7 +34,12 @@ export async function mergeChunks(root: string, outDir: string, metafile: Metafi
     texts.set(merged, await concatenated(lines.join("\n"), new Set(names.map(([file]) => file)), merged));
   }
   for (const file of outputs.keys()) if (!moved.has(file)) texts.set(file, readFileSync(file, "utf8"));
-  for (const [file, text] of texts) writeFileSync(file, withNewPlaces(text, file, moved));
+  for (const [file, text] of texts) {
+    const placed = withNewPlaces(text, file, moved);
+    const missed = [...moved.keys()].find((gone) => placed.includes(`/${basename(gone)}"`));
+    if (missed !== undefined) throw new Error(`${file} still refers to ${missed}, which is a part of another file now`);
+    writeFileSync(file, placed);
+  }
   for (const file of moved.keys()) rmSync(file);
   return texts.size;
 }
@@ -113,7 +118,8 @@ function withNewPlaces(
     const renamed = names
       .slice(1, -1)
       .split(",")
-      .map((name) => {
+      .map((part) => {
+        const name = part.trim();
         return name.includes(" as ") ? `${target.prefix}${name}` : `${target.prefix}${name} as ${name}`;
       });
     return `${word}{${renamed.join(",")}}from${file};`;

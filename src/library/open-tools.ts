@@ -3,7 +3,7 @@ import { TenonError } from "../base/errors.js";
 import { defined } from "../base/json/defined.js";
 import type { Log, World } from "../base/ports/world.js";
 import type { Model } from "../models/index.js";
-import type { BuiltinName, ServerStatus } from "../session/index.js";
+import type { BuiltinName, LineStore, ServerStatus } from "../session/index.js";
 import type { Embedder, ToolTransformer } from "../tools/index.js";
 import { currentFolder } from "../world/index.js";
 import type { EventListener } from "./events.js";
@@ -70,6 +70,14 @@ const NO_MODEL: Model = {
   },
 };
 
+/** Nobody takes up the session of tools that were opened: nothing is said in it. */
+const NO_JOURNAL: LineStore = {
+  list: async () => [],
+  read: async () => undefined,
+  append: async () => {},
+  remove: async () => {},
+};
+
 /**
  * Opens the tools of servers without a model: to list, call and search them, and for the adapters of other SDKs.
  *
@@ -82,7 +90,7 @@ const NO_MODEL: Model = {
 export async function openTools(options: OpenToolsOptions = {}): Promise<OpenTools> {
   checkOptions(options, { ...TOOL_OPTIONS, cwd: TEXT }, "openTools");
   const { cwd = currentFolder(), mcpServers, ...rest } = options;
-  const runtime = new LibraryRuntime({ model: NO_MODEL, ...rest });
+  const runtime = new LibraryRuntime({ model: NO_MODEL, store: NO_JOURNAL, ...rest });
   const close = () => runtime.close();
   try {
     const session = await runtime.createSession({ cwd, ...defined({ mcpServers }) });

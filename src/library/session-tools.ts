@@ -34,11 +34,8 @@ export class SessionToolSet implements ToolSet {
   }
 
   list(): readonly ToolInfo[] {
-    const own = this.#ownNames();
-    return this.#session.tools
-      .list()
-      .filter(({ id }) => id !== WAIT_FOR_SERVER)
-      .map((tool) => infoOf(tool, own.get(tool.id)));
+    const listed = this.#session.tools.list().filter(({ id }) => id !== WAIT_FOR_SERVER);
+    return this.#infosOf(listed);
   }
 
   bySource(source: string): readonly ToolInfo[] {
@@ -51,9 +48,7 @@ export class SessionToolSet implements ToolSet {
     { limit, signal }: { readonly limit?: number; readonly signal?: AbortSignal } = {},
   ): Promise<readonly ToolInfo[]> {
     const answer = await this.#session.tools.search({ query, isTrial: true, ...defined({ limit }) }, signal);
-    if (answer.kind !== "found") return [];
-    const own = this.#ownNames();
-    return answer.tools.map(({ tool }) => infoOf(tool, own.get(tool.id)));
+    return answer.kind === "found" ? this.#infosOf(answer.tools.map(({ tool }) => tool)) : [];
   }
 
   /** Not `async`, which would have each call wait for one promise more. */
@@ -77,7 +72,8 @@ export class SessionToolSet implements ToolSet {
   }
 
   infoOf(tool: CatalogTool): ToolInfo {
-    return infoOf(tool, this.#ownNames().get(tool.id));
+    const known = this.#session.tools.all().find(({ tool: { id } }) => id === tool.id);
+    return infoOf(tool, known?.raw.name);
   }
 
   /** From now on changes are looked for. Those of one moment are reported together. */
@@ -113,8 +109,12 @@ export class SessionToolSet implements ToolSet {
     for (const listener of [...this.#listeners]) contained(sharedLog(), "listener of a tool list", listener);
   }
 
-  #ownNames(): ReadonlyMap<string, string> {
-    return new Map(this.#session.tools.all().map(({ tool, raw }) => [tool.id, raw.name]));
+  /** With the name each has where it comes from. */
+  #infosOf(tools: readonly CatalogTool[]): readonly ToolInfo[] {
+    const asked = new Set(tools.map(({ id }) => id));
+    const own = new Map<string, string>();
+    for (const { tool, raw } of this.#session.tools.all()) if (asked.has(tool.id)) own.set(tool.id, raw.name);
+    return tools.map((tool) => infoOf(tool, own.get(tool.id)));
   }
 }
 

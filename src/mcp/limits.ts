@@ -39,6 +39,8 @@ export const MCP_LIMITS = {
   reconnectProvenMs: 30_000,
   /** A call made while its server restarts waits this long, within its own limit: starting takes 0.2 to 3 s. */
   restartWaitMs: 10_000,
+  /** Starting servers, before others get their turn. */
+  startTurnMs: 10,
   /** Servers start in their order: one waits this long at most for the one before it to be launched. */
   launchOrderMs: 250,
   /** A modern request that asks for input again and again must end somewhere; the SDKs stop here too. */

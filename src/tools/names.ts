@@ -122,11 +122,13 @@ function serverPart(server: string, room: number): string {
 
 /** No `__` and no `_` at an end, so that a reader sees where the server's part ends. */
 export function slug(server: string): string {
+  if (/^[A-Za-z0-9][A-Za-z0-9_-]*$/.test(server) && !/__|[_-]$/.test(server)) return server;
   const plain = latin(server).replaceAll(/[^A-Za-z0-9-]+/g, "_");
   return withoutFinal(plain, "_-").replace(/^[_-]+/, "");
 }
 
 function cleanTool(tool: string): string {
+  if (/^[A-Za-z0-9][A-Za-z0-9_-]*$/.test(tool)) return tool;
   const clean = latin(tool).replaceAll(/[^A-Za-z0-9_-]+/g, "_");
   return /[A-Za-z0-9]/.test(clean) ? clean : UNREADABLE_TOOL;
 }

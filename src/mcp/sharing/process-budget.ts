@@ -39,6 +39,7 @@ interface Used {
 }
 
 const MB = 1_048_576;
+const NOTHING: ReadonlyMap<number, number> = new Map();
 
 export function budgetLimits(world: World, given: Partial<BudgetLimits> = {}): BudgetLimits {
   const { maxProcesses, maxSessionProcesses, memoryShare } = POOL_LIMITS;
@@ -128,12 +129,18 @@ export class ProcessBudget {
       return refusal(server, `${words}: ${this.#uses(session, undefined)}`, raise("maxProcesses"));
     }
     if (this.#slots.size === 0) return undefined;
-    const bytes = this.#measure();
+    const bytes = this.#areAllNew() ? NOTHING : this.#measure();
     if (!bytes) return undefined; // not shown by the system: only the number counts there
     const total = [...this.#slots].reduce((sum, slot) => sum + this.#bytesOf(slot, bytes), 0);
     if (total < maxMemoryBytes) return undefined;
     const words = `the server processes use ${inMb(total)} MB of memory, and ${inMb(maxMemoryBytes)} MB is the limit (serverLimits.maxMemoryMb)`;
     return refusal(server, `${words}: ${this.#uses(session, bytes)}`, raise("maxMemoryMb"));
+  }
+
+  /** Servers that start together are taken for what they are about to need: what they use by now says less. */
+  #areAllNew(): boolean {
+    const sinceMs = this.#world.monotonicMs() - POOL_LIMITS.measuredForMs;
+    return [...this.#slots].every((slot) => slot.sinceMs > sinceMs);
   }
 
   #measure(): ReadonlyMap<number, number> | undefined {

@@ -227,24 +227,28 @@ function serverOf({ lease, connection }: Route): McpConnection | Lease {
   return lease ?? connection;
 }
 
-/** The last start asked for, per World: sessions opened in a row share one event loop, and so one queue. */
-const lastStarts = new WeakMap<World, Promise<void>>();
+/** The last start asked for, per World, and when the turn began that it runs in: sessions opened in a row share one event loop. */
+const starts = new WeakMap<World, { last: Promise<void>; turnBeganMs: number }>();
 
 /**
- * One per turn of the event loop, whichever session it is for, in the order asked for: the next one waits until this one
+ * A few per turn of the event loop, whichever sessions they are for, in the order asked for: the next one waits until this one
  * has begun, since whether it is shared may have to be read from the disk. What one throws is reported, and the next goes on.
  */
 export function startInTurn(world: World, start: () => void, connection?: ServerConnection): void {
-  const before = lastStarts.get(world) ?? Promise.resolve();
-  const started = before.then(async () => {
-    await new Promise<void>((resolve) => {
-      world.soon(resolve);
-    });
+  const queue = starts.get(world) ?? { last: Promise.resolve(), turnBeganMs: Number.NEGATIVE_INFINITY };
+  starts.set(world, queue);
+  const started = queue.last.then(async () => {
+    if (world.monotonicMs() - queue.turnBeganMs > MCP_LIMITS.startTurnMs) {
+      await new Promise<void>((resolve) => {
+        world.soon(resolve);
+      });
+      queue.turnBeganMs = world.monotonicMs();
+    }
     contained(world.log, "start a server", start);
     if (connection?.state.value.kind !== "idle") return;
     using deadline = world.deadline(MCP_LIMITS.launchOrderMs);
     await connection.state.until(({ kind }) => kind !== "idle", deadline.signal).catch(() => undefined);
   });
-  lastStarts.set(world, started);
+  queue.last = started;
   handled(started, world.log, "start a server");
 }

@@ -1,4 +1,5 @@
 // What becomes of each trap in a schema: kept where the provider has a word for it, told in words where it has not.
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { JsonObject, JsonSchema } from "../../base/json/json.js";
 import type { DialectName } from "../model.js";
@@ -345,5 +346,63 @@ describe("the plain form", () => {
       type: "object",
       properties: { a: { type: "integer", enum: [1] } },
     });
+  });
+});
+
+describe("a schema that says only what is usual", () => {
+  const words = fc.constantFrom("a", "Some words.", "", " ", "[tenon: x]", "ä");
+  const said = { description: words, title: words, "x-y": fc.constant(1) };
+  const number = fc.oneof(fc.integer({ min: -3, max: 3 }), fc.constantFrom(2 ** 53, 0.5, "1", true));
+  const preset = fc.oneof(words, number, fc.constantFrom(null, [], {}));
+  const optional = { requiredKeys: ["type" as const] };
+  const name = fc.constantFrom("a", "b", "type", "properties", "", "a b", "constructor", "__proto__");
+  const { usual } = fc.letrec<{ usual: JsonSchema }>((tie) => ({
+    usual: fc.oneof(
+      { maxDepth: 4 },
+      fc.record(
+        {
+          ...said,
+          type: fc.constantFrom("string", "integer", "number", "boolean", "null", "String"),
+          enum: fc.array(fc.oneof({ weight: 8, arbitrary: words }, number), { maxLength: 3 }),
+          minimum: number,
+          maximum: number,
+          minLength: number,
+          maxLength: fc.oneof(number, fc.constant(101)),
+          default: preset,
+        },
+        { requiredKeys: ["type"] },
+      ),
+      fc.record(
+        { ...said, type: fc.constant("array"), items: tie("usual"), minItems: number, maxItems: number },
+        optional,
+      ),
+      fc.record(
+        {
+          ...said,
+          type: fc.constant("object"),
+          properties: fc.dictionary(name, tie("usual"), { maxKeys: 4 }),
+          required: fc.array(name, { maxLength: 3 }),
+          additionalProperties: fc.oneof(fc.boolean(), tie("usual")),
+        },
+        optional,
+      ),
+    ),
+  }));
+  const dialects: readonly DialectName[] = [
+    "anthropic",
+    "openai-chat",
+    "openai-responses",
+    "gemini",
+    "openai-compatible",
+  ];
+
+  test("has the form it has when something beside is ignored, which is read and written in full", () => {
+    const properties = fc.dictionary(name, usual, { maxKeys: 4 });
+    const root = fc.record({ type: fc.constant("object"), properties, required: fc.array(name, { maxLength: 3 }) });
+    const isSame = (raw: JsonSchema, dialect: DialectName) => {
+      const [short, long] = [raw, { ...raw, "x-ignored": 1 }].map((schema) => compileSchema(schema, dialect));
+      expect(JSON.stringify(short)).toBe(JSON.stringify(long));
+    };
+    fc.assert(fc.property(root, fc.constantFrom(...dialects), isSame), { numRuns: 3_000 });
   });
 });

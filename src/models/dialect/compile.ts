@@ -14,7 +14,20 @@ import {
   RULES,
   type Rules,
 } from "./rules.js";
-import { ANY, Fuel, mayBe, OutOfFuel, optionsWords, type Shape, saying, shapeWords, wordsAlone } from "./shape.js";
+import {
+  ANY,
+  BOUND_NAMES,
+  BOUNDS,
+  type Bound,
+  Fuel,
+  mayBe,
+  OutOfFuel,
+  optionsWords,
+  type Shape,
+  saying,
+  shapeWords,
+  wordsAlone,
+} from "./shape.js";
 import { adaptedOptions } from "./tool-options.js";
 import { type Written, writeSchema } from "./write.js";
 
@@ -42,7 +55,7 @@ function compile(raw: JsonSchema, dialect: DialectName, strict: boolean | "requi
     if (typeof form !== "string") return finished(form, true);
     if (strict === "required") return { ok: false, reason: `it has no strict form: ${form}` };
   }
-  const form = attempt(raw, rules.loose, () => undefined);
+  const form = usualForm(raw, rules.loose) ?? attempt(raw, rules.loose, () => undefined);
   if (typeof form === "string") return { ok: false, reason: form };
   // The Responses API decodes strictly unless told otherwise, and refuses schemas that are not made for it.
   const saysStrict = dialect === "openai-chat" || dialect === "openai-responses";
@@ -95,6 +108,119 @@ function isPlain(raw: JsonSchema): boolean {
     isRooted &&
     !["$ref", "anyOf", "oneOf", "allOf", "if", "$defs", "definitions"].some((key) => Object.hasOwn(raw, key))
   );
+}
+
+// Most schemas say nothing that has to be read twice: these are written as the reader and the writer would, at a tenth of the cost.
+
+const PLAIN_KINDS: ReadonlySet<string> = new Set(["string", "number", "integer", "boolean"]);
+/** `count`: some servers unroll longer repetitions, which are told in words there. */
+const MAX_USUAL = { depth: 8, nodes: 500, options: 200, chars: 10_000, count: 100 } as const;
+
+/** Undefined: it has something beside kinds, words, properties, items, allowed texts, plain bounds and plain defaults. */
+function usualForm(raw: JsonSchema, rules: Rules): Written | undefined {
+  const isOpen = rules.objects === "open" && rules.optional === "omitted" && rules.keywords.has("minimum");
+  if (!isOpen || raw["type"] !== "object") return undefined;
+  const { $schema: _draft, ...root } = raw;
+  const schema = new UsualWriter(rules).write(root, 0);
+  return schema && { schema, originals: new Map(), nullables: new Map() };
+}
+
+class UsualWriter {
+  readonly #rules: Rules;
+  #nodes = 0;
+
+  constructor(rules: Rules) {
+    this.#rules = rules;
+  }
+
+  write(given: JsonValue | undefined, depth: number): JsonObject | undefined {
+    if (!isJsonObject(given) || depth > MAX_USUAL.depth || ++this.#nodes > MAX_USUAL.nodes) return undefined;
+    const { type, description, ...rest } = given;
+    if (typeof type !== "string" || !(description === undefined || isTold(description))) return undefined;
+    const node: Form = description === undefined ? { type } : { type, description };
+    if (type === "object") return this.#object(node, rest, depth);
+    if (type === "array") return this.#list(node, rest, depth);
+    return PLAIN_KINDS.has(type) ? this.#plain(node, type, rest) : undefined;
+  }
+
+  #object(node: Form, given: JsonObject, depth: number): JsonObject | undefined {
+    const { properties = {}, required = [], additionalProperties, ...rest } = given;
+    if (!isEmpty(rest) || !isJsonObject(properties) || !Array.isArray(required)) return undefined;
+    const written: Form = {};
+    const needed: string[] = [];
+    for (const name of Object.keys(properties)) {
+      const form = this.#rules.names.test(name) ? this.write(properties[name], depth + 1) : undefined;
+      if (!form) return undefined;
+      written[name] = form;
+      if (required.includes(name)) needed.push(name);
+    }
+    if (needed.length !== required.length) return undefined;
+    node["properties"] = written;
+    if (needed.length > 0) node["required"] = needed;
+    if (additionalProperties !== undefined) node["additionalProperties"] = additionalProperties;
+    return additionalProperties === undefined || typeof additionalProperties === "boolean" ? node : undefined;
+  }
+
+  #list(node: Form, given: JsonObject, depth: number): JsonObject | undefined {
+    const { items, minItems, maxItems, ...rest } = given;
+    if (!isEmpty(rest) || !this.#bounds(node, { minItems, maxItems })) return undefined;
+    const written = this.write(items, depth + 1);
+    if (written) node["items"] = written;
+    return written && node;
+  }
+
+  #plain(node: Form, type: string, given: JsonObject): JsonObject | undefined {
+    const { enum: options, minimum, maximum, minLength, maxLength, default: preset, ...rest } = given;
+    if (!isEmpty(rest)) return undefined;
+    if (options !== undefined) {
+      if (type !== "string" || !areDistinctTexts(options)) return undefined;
+      node["enum"] = options;
+    }
+    if (type === "string" ? (minimum ?? maximum) !== undefined : (minLength ?? maxLength) !== undefined)
+      return undefined;
+    if (type === "boolean" && (minimum ?? maximum) !== undefined) return undefined;
+    if (!this.#bounds(node, { minimum, maximum, minLength, maxLength })) return undefined;
+    if (preset !== undefined) node["default"] = preset;
+    return isPlainPreset(preset) ? node : undefined;
+  }
+
+  /** False for one that the reader drops, or that would be written in words. */
+  #bounds(node: Form, bounds: Readonly<Partial<Record<Bound, JsonValue | undefined>>>): boolean {
+    for (const bound of BOUND_NAMES) {
+      const value = bounds[bound];
+      if (value === undefined) continue;
+      if (typeof value !== "number" || !(Math.abs(value) < Number.MAX_SAFE_INTEGER)) return false;
+      const isCount = BOUNDS[bound] !== "number";
+      const least = bound.startsWith("min") ? 1 : 0;
+      if (isCount && (!Number.isInteger(value) || value < least || value > MAX_USUAL.count)) return false;
+      node[bound] = value;
+    }
+    return true;
+  }
+}
+
+interface Form {
+  [keyword: string]: JsonValue;
+}
+
+function isTold(description: JsonValue): boolean {
+  return typeof description === "string" && description.trim() !== "";
+}
+
+function isEmpty(fields: JsonObject): boolean {
+  for (const _ in fields) return false;
+  return true;
+}
+
+function isPlainPreset(preset: JsonValue | undefined): boolean {
+  if (typeof preset === "string") return preset.length <= MAX_USUAL.chars;
+  return typeof preset === "number" ? Number.isFinite(preset) : typeof preset !== "object";
+}
+
+function areDistinctTexts(options: JsonValue): boolean {
+  if (!Array.isArray(options) || options.length === 0 || options.length > MAX_USUAL.options) return false;
+  const areTexts = options.every((option) => typeof option === "string" && option.length <= MAX_USUAL.chars);
+  return areTexts && new Set(options).size === options.length;
 }
 
 // Arguments a model wrote to a compiled schema, as the tool's own schema wants them.
@@ -234,7 +360,7 @@ export interface CompiledTools {
   restoreArguments(name: string, args: JsonObject): JsonObject;
 }
 
-type Form = Extract<CompiledSchema, { ok: true }>;
+type OkForm = Extract<CompiledSchema, { ok: true }>;
 
 /**
  * `providerOptions.<provider>.strict` of a tool, or its own `strict`, asks for the strict form: `true` where there is one,
@@ -245,7 +371,7 @@ export function compileTools(tools: readonly ModelTool[], model: Pick<Model, "id
   const admit = strictBudget(dialect);
   const offered: ModelTool[] = [];
   const refused: { name: string; reason: string }[] = [];
-  const restores = new Map<string, NonNullable<Form["restore"]>>();
+  const restores = new Map<string, NonNullable<OkForm["restore"]>>();
   for (const given of tools) {
     const { providerOptions } = given;
     const tool = providerOptions ? { ...given, providerOptions: adaptedOptions(providerOptions) } : given;
@@ -277,7 +403,7 @@ function wantsStrict(tool: ModelTool, dialect: DialectName): boolean | "required
   return tool.strict ?? false;
 }
 
-function asOffered(tool: ModelTool, form: Form, dialect: DialectName): ModelTool {
+function asOffered(tool: ModelTool, form: OkForm, dialect: DialectName): ModelTool {
   const { strict: _strict, providerOptions, ...rest } = tool;
   const { properties, description } = form.schema;
   // Gemini leaves out the parameters of a tool without properties, and the words on them would go as well.
@@ -301,7 +427,7 @@ function withoutStrict(options: Readonly<Record<string, JsonObject>>): Readonly<
   return Object.fromEntries(cleaned);
 }
 
-function restored(call: ModelToolCall, restore: Form["restore"]): ModelToolCall {
+function restored(call: ModelToolCall, restore: OkForm["restore"]): ModelToolCall {
   if (restore === undefined) return call;
   const args = parseJson(call.argumentsJson);
   return args.ok ? { ...call, argumentsJson: JSON.stringify(restore(args.value)) } : call;

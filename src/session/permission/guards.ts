@@ -86,6 +86,10 @@ export class LockGuard {
     this.#lock = lock;
   }
 
+  get isThere(): boolean {
+    return this.#lock !== undefined;
+  }
+
   /** What it has against a tool. Tools of Tenon and of the program around it change with these only. */
   holdOf(subject: ApprovalSubject): LockHold | undefined {
     const isLockable = subject.origin !== "builtin" && subject.origin !== "extra";

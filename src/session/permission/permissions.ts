@@ -36,6 +36,8 @@ import { CallJudge, type JudgedCall, type JudgeOptions, type ServerOf, subjectOf
 export interface PermissionsOptions extends JudgeOptions {
   /** What the lock of definitions has against a tool. */
   lock?(tool: ApprovalSubject): LockHold | undefined;
+  /** Whether there is one now; unless given, `lock` is asked about every tool. */
+  hasLock?(): boolean;
   /** Where grants and refusals outlive the session. */
   readonly store?: DecisionStore;
   /** Which program or service a server is, see `ToolGrant.program`: without it grants last for the session. Never rejects. */
@@ -206,6 +208,8 @@ export class Permissions {
 
   /** Why a tool should not be offered until the person approves of it; undefined when it may be. */
   whyHeld(tool: SourcedTool): string | undefined {
+    const hasLock = this.#options.hasLock?.() ?? this.#options.lock !== undefined;
+    if (this.#approvals.isEmpty && !hasLock) return undefined; // before something is made of each of ten thousand
     const subject = subjectOf(tool);
     if (this.#approvals.isHeld(subject)) return "its definition changed since it was approved";
     const hold = this.#lockHold(subject);

@@ -51,8 +51,8 @@ export interface RunningServer extends OpenServer {
   readonly status: (settings?: SourceSettings) => ServerStatus;
   /** What is of use to those who look after it. */
   readonly details: () => Pick<ServerStatus, "latencyMs" | "restarts" | "stderr">;
-  /** Covers everything that decides what is run and how: a change of it means another connection. */
-  readonly key: string;
+  /** Covers everything that decides what is run and how: a change of it means another connection. Hashed when it is compared. */
+  readonly key: () => string;
 }
 
 /** Covers everything that decides what is run and how: a change of it means another connection. */

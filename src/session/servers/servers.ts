@@ -329,13 +329,19 @@ export class SessionServers {
   /** Servers that are unchanged stay connected, others are ended, new ones are started. */
   #replace(wanted: readonly WantedServer[]): void {
     const options = this.#options;
-    const kept = new Map(this.#running.map((one) => [one.key, one]));
+    const kept = new Map(this.#running.map((one) => [one.key(), one]));
     const fresh: RunningServer[] = [];
     this.#running = wanted.map((server) => {
-      const key = keyOf(server, options);
-      const same = kept.get(key);
-      kept.delete(key);
-      if (same) return { ...same, wanted: server };
+      let hashed: string | undefined;
+      const key = () => {
+        hashed ??= keyOf(server, options);
+        return hashed;
+      };
+      const same = kept.size > 0 ? kept.get(key()) : undefined;
+      if (same) {
+        kept.delete(key());
+        return { ...same, wanted: server };
+      }
       const opened = { ...openServer(server, options, this.#pool), key };
       this.#followStart(opened.connection);
       fresh.push(opened);

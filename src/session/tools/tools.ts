@@ -408,6 +408,7 @@ export class SessionTools implements AsyncDisposable {
       policy: () => options.policy(),
       protects: protectedFiles({ ...options, describe: (tool, args) => this.builtin.describe(tool, args) }),
       lock: (tool) => this.#lock.holdOf(tool),
+      hasLock: () => this.#lock.isThere,
       server: (tool) => this.#factsOf(tool),
     });
   }

@@ -14,6 +14,7 @@ export interface MarkedDefinition {
 }
 
 export function markDefinition(definition: ToolDefinition): MarkedDefinition {
+  if (hasNothingToMark(definition)) return { definition, toOwn: asItIs };
   const marker = new SchemaMarker();
   const description = markForeign(cut(definition.description, TOOL_LIMITS.descriptionMaxChars));
   const title =
@@ -23,6 +24,27 @@ export function markDefinition(definition: ToolDefinition): MarkedDefinition {
     description === definition.description && title === definition.title && inputSchema === definition.inputSchema;
   const marked = { ...definition, description, inputSchema, ...defined({ title }) };
   return { definition: isSame ? definition : marked, toOwn: (args) => marker.toOwn(args) };
+}
+
+function asItIs(args: JsonObject): JsonObject {
+  return args;
+}
+
+/** Any other character may have to be marked, or may be a mark that has to be told from ours: bracket and backslash too. */
+const MAY_NEED_MARK = /[^\n\t\x20-\x5a\x5d-\x7e]/;
+
+/** A quick look, without making anything. True of most. */
+function hasNothingToMark({ description, title = "", inputSchema }: ToolDefinition): boolean {
+  if (description.length > TOOL_LIMITS.descriptionMaxChars || title.length > LIMITS.shownNameMaxChars) return false;
+  return !MAY_NEED_MARK.test(description) && !MAY_NEED_MARK.test(title) && isPlain(inputSchema, 0);
+}
+
+function isPlain(value: JsonValue | undefined, depth: number): boolean {
+  if (typeof value === "string") return value.length <= TOOL_LIMITS.descriptionMaxChars && !MAY_NEED_MARK.test(value);
+  if (typeof value !== "object" || value === null) return true;
+  if (depth > MAX_DEPTH) return false;
+  if (!isJsonObject(value)) return value.every((item) => isPlain(item, depth + 1));
+  return Object.entries(value).every(([key, field]) => !MAY_NEED_MARK.test(key) && isPlain(field, depth + 1));
 }
 
 function cut(words: string, maxChars: number): string {

@@ -91,8 +91,9 @@ export class OfferedList {
   }
 
   append(more: readonly OfferedTool[]): OfferedList {
-    const byId = new Map(more.toReversed().map((one) => [one.known.tool.id, one]));
-    const fresh = more.filter((one) => !this.how.has(one.known.tool.id) && byId.get(one.known.tool.id) === one);
+    const first = new Map<ToolId, OfferedTool>();
+    for (const one of more) if (!first.has(one.known.tool.id)) first.set(one.known.tool.id, one);
+    const fresh = more.filter((one) => !this.how.has(one.known.tool.id) && first.get(one.known.tool.id) === one);
     if (fresh.length === 0) return this;
     return new OfferedList([...this.entries, ...fresh], this.#saw(fresh.map(({ known }) => known)));
   }
@@ -235,9 +236,9 @@ class KnownCatalogTool implements CatalogTool {
   readonly id: ToolId;
   readonly origin: ToolOrigin;
   readonly source: string;
-  readonly label: string;
   readonly #raw: ToolDefinition;
   readonly #shaped: ToolDefinition;
+  #label: string | undefined;
   #marked: MarkedDefinition | undefined;
   #hash: string | undefined;
 
@@ -245,9 +246,13 @@ class KnownCatalogTool implements CatalogTool {
     this.id = id;
     this.origin = origin;
     this.source = name;
-    this.label = markForeign(`${name} / ${titleOf(shaped.title ?? raw.name)}`);
     this.#raw = raw;
     this.#shaped = shaped;
+  }
+
+  get label(): string {
+    this.#label ??= markForeign(`${this.source} / ${titleOf(this.#shaped.title ?? this.#raw.name)}`);
+    return this.#label;
   }
 
   get definition(): ToolDefinition {

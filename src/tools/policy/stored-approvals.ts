@@ -108,6 +108,11 @@ export class Approvals {
     return this.#former?.has(keyOf(subject)) ?? false;
   }
 
+  /** Nothing was decided about any tool: then none can have changed since. */
+  get isEmpty(): boolean {
+    return this.#accepted.size === 0 && this.#grants.size === 0 && (this.#former?.size ?? 0) === 0;
+  }
+
   /**
    * Whether the tool was in force in this session with another definition: until that is approved, a model should not
    * even read it. A change between two sessions only asks again. Cheap: a hash is read only of tools decided on.
