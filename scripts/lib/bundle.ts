@@ -4,6 +4,7 @@ import { join, relative } from "node:path";
 import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 import { licenceTexts } from "./licences.js";
 import { mergeChunks } from "./merge-chunks.js";
+import { throughDoors } from "./through-doors.js";
 
 /** What `initialize` must not pay for: these packages may only be reached through a dynamic import. */
 const LAZY_PACKAGES = [
@@ -65,7 +66,7 @@ export async function bundleProduct(root: string, outDir: string): Promise<strin
     splitting: true,
     chunkNames: "chunks/[name]-[hash]",
     external: EXTERNAL,
-    plugins: [WITHOUT_PROCESS_METRICS],
+    plugins: [WITHOUT_PROCESS_METRICS, throughDoors(root)],
   });
   writeFileSync(join(outDir, "THIRD-PARTY-LICENSES.txt"), licenceTexts(root, product.metafile));
   const files = await mergeChunks(root, outDir, product.metafile);

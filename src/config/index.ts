@@ -16,6 +16,7 @@ export {
   setServerEnabled,
   setValue,
 } from "./edit.js";
+export { readyServers, whyNotReady } from "./effective.js";
 export { type ImportAction, type PlannedFile, type PlannedServer, planImport } from "./foreign/plan.js";
 export { readImports } from "./foreign/read.js";
 export { parseDocument } from "./layers/document.js";
@@ -38,8 +39,6 @@ export {
   isEffectiveConfig,
   loadConfig,
   type ReadyServer,
-  readyServers,
-  whyNotReady,
 } from "./load-config.js";
 export { DiskGrantStore, grantAccount, grantPerson } from "./logins/grant-store.js";
 export type { KeyKeeper, VaultStatus } from "./logins/vault.js";

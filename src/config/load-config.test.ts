@@ -3,15 +3,9 @@ import { describe, expect, it } from "vitest";
 import type { ServerSpec } from "../mcp/index.js";
 import { type FakeWorld, fakeWorld } from "../testing/index.js";
 import { providerEnvironment } from "./collect-layers.js";
+import { readyServers, whyNotReady } from "./effective.js";
 import { problemText } from "./layers/read-layer.js";
-import {
-  type EffectiveConfig,
-  type EffectiveServer,
-  type LoadRequest,
-  loadConfig,
-  readyServers,
-  whyNotReady,
-} from "./load-config.js";
+import { type EffectiveConfig, type EffectiveServer, type LoadRequest, loadConfig } from "./load-config.js";
 import { TrustStore } from "./trust/store.js";
 
 const USER = "/home/me/.config/tenon/config.json";

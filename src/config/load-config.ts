@@ -44,7 +44,6 @@ import {
   type Place,
   type Problem,
   placeText,
-  problemText,
   type RejectedEntry,
   type ServerIdentity,
   type ServerStack,
@@ -426,13 +425,10 @@ export function isEffectiveConfig(value: JsonValue): value is JsonObject & Effec
   return LISTS.every((key) => Array.isArray(value[key])) && OBJECTS.every((key) => isJsonObject(value[key]));
 }
 
-export function readyServers(config: EffectiveConfig): readonly ReadyServer[] {
-  return config.servers.filter((server) => server.status === "ready");
-}
-
 /** Whatever must not be shown or written: what was fetched for it, and what stands in it where only secrets do. */
 export function secretsIn(config: EffectiveConfig): readonly string[] {
-  const ofServers = readyServers(config).flatMap(({ settings: { secrets, oauth = {} } }) => [
+  const ready = config.servers.filter((server) => server.status === "ready");
+  const ofServers = ready.flatMap(({ settings: { secrets, oauth = {} } }) => [
     ...secrets,
     ...[oauth.clientSecret, oauth.privateKey, oauth.assertion, oauth.idp?.clientSecret, oauth.idp?.idToken],
   ]);
@@ -441,26 +437,4 @@ export function secretsIn(config: EffectiveConfig): readonly string[] {
   return [...ofServers, ...ofProviders, ...ofNotify, config.embeddings?.apiKey?.value].filter(
     (secret) => secret !== undefined,
   );
-}
-
-/** Why a server is not used, in one sentence; undefined when it is. */
-export function whyNotReady(server: EffectiveServer): string | undefined {
-  switch (server.status) {
-    case "ready":
-      return undefined;
-    case "untrusted":
-      return whyUntrusted(server);
-    case "disabled":
-      return server.reason;
-    case "invalid":
-      return server.problems.map(problemText).join("; ");
-    case "shadowed":
-      return `replaced by the server of the same name in ${placeText(server.by)}`;
-  }
-}
-
-function whyUntrusted({ question: { reasons }, isDenied, place }: UntrustedServer): string {
-  const why = reasons ? `: in this folder ${reasons.join("; ")}` : `; it comes from the project (${placeText(place)})`;
-  const unapproved = reasons ? "not approved" : "not trusted yet";
-  return isDenied ? `denied by you${why}` : `${unapproved}${why}: see tenon trust`;
 }

@@ -1,7 +1,8 @@
 // What is said about all servers together comes from the user alone; whether one is shared, from its own entry.
 import { expect, test } from "vitest";
 import { fakeWorld } from "../testing/index.js";
-import { type EffectiveConfig, loadConfig, readyServers } from "./load-config.js";
+import { readyServers } from "./effective.js";
+import { type EffectiveConfig, loadConfig } from "./load-config.js";
 
 const USER = "/home/me/.config/tenon/config.json";
 

@@ -6,9 +6,10 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { World } from "../base/ports/world.js";
 import { nodeWorld } from "../world/index.js";
 import { providerEnvironment } from "./collect-layers.js";
+import { readyServers } from "./effective.js";
 import { tenonPaths } from "./layers/paths.js";
 import { problemText } from "./layers/read-layer.js";
-import { type EffectiveConfig, loadConfig, readyServers } from "./load-config.js";
+import { type EffectiveConfig, loadConfig } from "./load-config.js";
 import { TrustStore } from "./trust/store.js";
 
 let root = "";

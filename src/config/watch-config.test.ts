@@ -1,8 +1,9 @@
 // A watched configuration follows its files, approvals and secrets: once per change, and not at all for what changes nothing.
 import { beforeAll, describe, expect, it } from "vitest";
 import { type FakeWorld, fakeWorld } from "../testing/index.js";
+import { readyServers } from "./effective.js";
 import { CONFIG_LIMITS } from "./limits.js";
-import { type EffectiveConfig, readyServers } from "./load-config.js";
+import type { EffectiveConfig } from "./load-config.js";
 import { TrustStore } from "./trust/store.js";
 import { type ConfigWatch, SharedConfigs, watchConfig } from "./watch-config.js";
 

@@ -3,9 +3,9 @@ import { Cell, type ReadonlyCell } from "../base/async/cell.js";
 import { orAborted } from "../base/async/deadline.js";
 import { Scope } from "../base/async/scope.js";
 import type { Timer, Watch } from "../base/ports/world.js";
-import { type ConfigRequest, type LayerSet, readLayers } from "./collect-layers.js";
+import type { ConfigRequest, LayerSet } from "./collect-layers.js";
 import { CONFIG_LIMITS } from "./limits.js";
-import { type EffectiveConfig, type LoadRequest, loadWith } from "./load-config.js";
+import type { EffectiveConfig, LoadRequest } from "./load-config.js";
 import { Secrets } from "./secrets/secrets.js";
 
 type ClientServers = ConfigRequest["clientServers"];
@@ -85,6 +85,11 @@ class DirectoryConfig {
   }
 
   async #loadNow(clientServers: ClientServers): Promise<EffectiveConfig> {
+    // Programs that read no configuration do without what reads it.
+    const [{ readLayers }, { loadWith }] = await Promise.all([
+      import("./collect-layers.js"),
+      import("./load-config.js"),
+    ]);
     this.#layers ??= readLayers(this.#request);
     using patience = this.#request.world.deadline(CONFIG_LIMITS.secretPatienceMs);
     const request = { ...this.#request, clientServers: clientServers ?? [] };

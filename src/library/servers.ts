@@ -2,14 +2,12 @@
 import { TenonError } from "../base/errors.js";
 import type { World } from "../base/ports/world.js";
 import {
-  addServer,
   type ConfigFile,
   checkGivenEntry,
   type GivenEntry,
   placeOf,
   type RemoteEntry,
   readGivenServers,
-  removeServer,
   type StdioEntry,
   tenonPaths,
 } from "../config/index.js";
@@ -111,11 +109,13 @@ export async function saveServer(world: World, name: string, entry: ServerEntry,
   checkSave(name, options, "saveServer");
   const checked = await checkGivenEntry({ name, entry, place: placeOf(PLACE, name) });
   if ("reason" in checked) throw new TenonError("config.invalid", checked.reason, { hint: "Correct the entry." });
+  const { addServer } = await import("../config/index.js");
   await addServer(fileOf(world, options), name, checked.written, { mayReplace: true });
 }
 
 export async function deleteServer(world: World, name: string, options: SaveOptions): Promise<void> {
   checkSave(name, options, "deleteServer");
+  const { removeServer } = await import("../config/index.js");
   await removeServer(fileOf(world, options), name);
 }
 

@@ -1,8 +1,9 @@
 // `import` keeps other clients' servers live: a layer below the user's own, and in projects as untrusted as any project's.
 import { describe, expect, it } from "vitest";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
+import { readyServers } from "../effective.js";
 import { problemText } from "../layers/read-layer.js";
-import { type EffectiveConfig, loadConfig, readyServers } from "../load-config.js";
+import { type EffectiveConfig, loadConfig } from "../load-config.js";
 import { TrustStore } from "../trust/store.js";
 import { watchConfig } from "../watch-config.js";
 

@@ -3,7 +3,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../base/json/json.js";
 import { type FakeWorld, fakeWorld } from "../../testing/index.js";
-import { type EffectiveConfig, loadConfig, readyServers } from "../load-config.js";
+import { readyServers } from "../effective.js";
+import { type EffectiveConfig, loadConfig } from "../load-config.js";
 import { questionLines, type TrustQuestion } from "./project.js";
 import { TrustStore } from "./store.js";
 

@@ -6,14 +6,14 @@ import type { EndGrace } from "../../base/io/process.js";
 import { defined } from "../../base/json/defined.js";
 import type { SpawnRequest, World } from "../../base/ports/world.js";
 import type { KnownSecrets } from "../../base/text/secrets.js";
-import { Access } from "../auth/access.js";
+import type * as Auth from "../auth/access.js";
 import { MCP_LIMITS } from "../limits.js";
 import type { Link } from "../protocol/link.js";
 import { negotiate, type Terms } from "../protocol/negotiate.js";
 import { OpenLink, watchedLink } from "../protocol/open-link.js";
 import { launchFingerprint, type ServerSpec } from "../spec.js";
 import { AcpTransport } from "../transport/acp.js";
-import { httpTransport } from "../transport/http/http-transport.js";
+import type * as Http from "../transport/http/http-transport.js";
 import type { SpillDirectory } from "../transport/large/spilled.js";
 import { guardedLaunch } from "../transport/launchers/guarded-launch.js";
 import { launchOf, withLastWords } from "../transport/stdio/launch.js";
@@ -42,9 +42,10 @@ export async function connect(spec: ServerSpec, options: ConnectionOptions, life
     const launch = await preparedLaunch(spec, options, life.signal).catch((thrown: unknown) => {
       throw secrets.cleanError(toTenonError(thrown, "mcp.spawn_failed"));
     });
+    const http = spec.kind === "http" || spec.kind === "sse" ? await httpParts() : undefined;
     await turn.comes(life.signal);
     const open = () => {
-      const transport = openTransport(spec, options, { ...life, secrets, ...defined({ launch }) });
+      const transport = openTransport(spec, options, { ...life, secrets, ...defined({ launch, http }) });
       turn.end();
       return transport;
     };
@@ -52,6 +53,17 @@ export async function connect(spec: ServerSpec, options: ConnectionOptions, life
   } finally {
     turn.end();
   }
+}
+
+type HttpParts = Pick<typeof Http, "httpTransport"> & Pick<typeof Auth, "Access">;
+
+/** Loaded with the first server that is reached so: together they take longer to load than a process to be started. */
+async function httpParts(): Promise<HttpParts> {
+  const [{ httpTransport }, { Access }] = await Promise.all([
+    import("../transport/http/http-transport.js"),
+    import("../auth/access.js"),
+  ]);
+  return { httpTransport, Access };
 }
 
 /** Per World, when the last launch that was asked for is done. */
@@ -175,7 +187,7 @@ async function termsOf(
 }
 
 /** What one wire is opened with: the secrets no error leaves it with, and what is started, where that had to be prepared. */
-type Opening = Life & { readonly secrets: KnownSecrets; readonly launch?: SpawnRequest };
+type Opening = Life & { readonly secrets: KnownSecrets; readonly launch?: SpawnRequest; readonly http?: HttpParts };
 
 function openTransport(spec: ServerSpec, options: ConnectionOptions, life: Opening): Transport {
   const { session } = options;
@@ -189,7 +201,7 @@ function openTransport(spec: ServerSpec, options: ConnectionOptions, life: Openi
 function plainTransport(
   spec: ServerSpec,
   options: ConnectionOptions,
-  { spill, onSpawned, launch, secrets }: Opening,
+  { spill, onSpawned, launch, secrets, http }: Opening,
 ): Transport {
   const { world, cwd, allowHosts = [], channel, oauth } = options;
   switch (spec.kind) {
@@ -202,8 +214,9 @@ function plainTransport(
     case "sse": {
       const urlSource = spec.mustBePublic === true ? "project" : (options.urlSource ?? "typed");
       const remote = { world, allowHosts, urlSource, secrets, spill };
-      const access = oauth && new Access(spec, { ...remote, oauth });
-      return httpTransport(spec, { ...remote, ...defined({ access }) });
+      if (!http) throw new Error("a server over HTTP was opened without what speaks HTTP");
+      const access = oauth && new http.Access(spec, { ...remote, oauth });
+      return http.httpTransport(spec, { ...remote, ...defined({ access }) });
     }
     case "acp":
       return new AcpTransport(spec, channel);

@@ -6,7 +6,7 @@ import { defined } from "../../base/json/defined.js";
 import { isJsonObject, type JsonValue } from "../../base/json/json.js";
 import { recorded } from "../../base/ports/trace.js";
 import type { World } from "../../base/ports/world.js";
-import { type EffectiveConfig, embeddingEnvironment, problemText, type ResolveSecret } from "../../config/index.js";
+import { type EffectiveConfig, problemText, type ResolveSecret } from "../../config/index.js";
 import { type EmbeddingModel, embeddingModel } from "../../models/index.js";
 import { type CatalogTool, type Closeness, type Embedder, ToolEmbeddings } from "../../tools/index.js";
 
@@ -61,6 +61,7 @@ export function configuredEmbedder(
 ): Embedder {
   const settings = config.embeddings?.settings ?? { model: "" };
   const load = async () => {
+    const { embeddingEnvironment } = await import("../../config/index.js");
     const { env, problems } = await embeddingEnvironment(config, { world, ...defined({ resolveSecret }) });
     const [problem] = problems;
     if (problem) throw new TenonError("model.unauthorized", problemText(problem));
