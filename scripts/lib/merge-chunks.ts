@@ -1,5 +1,6 @@
 // Makes few files of many: esbuild gives every set of entry points that shares something a chunk of its own, and each file costs its
 // reader a third of a millisecond.
+import { createHash } from "node:crypto";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { build, type Metafile } from "esbuild";
@@ -20,8 +21,19 @@ export async function mergeChunks(root: string, outDir: string, metafile: Metafi
   }
   /** By path of a chunk that is gone: where its exports are now, and what their names begin with. */
   const moved = new Map<string, { readonly file: string; readonly prefix: string }>();
-  for (const [index, files] of [...bySet.values()].filter(({ length }) => length > 1).entries()) {
-    const merged = join(outDir, `chunks/shared-${index}.js`);
+  const groups = [...bySet.values()].filter(({ length }) => length > 1);
+  // Their names have hashes of what is in them: a process that runs while Tenon is updated must not take a new file for an old one.
+  const hash = createHash("sha256")
+    .update(
+      groups
+        .flat()
+        .map((file) => basename(file))
+        .sort()
+        .join("\n"),
+    )
+    .digest("hex");
+  for (const [index, files] of groups.entries()) {
+    const merged = join(outDir, `chunks/shared-${index}-${hash.slice(0, 8)}.js`);
     for (const [place, file] of files.entries()) moved.set(file, { file: merged, prefix: `c${place}_` });
   }
   const texts = new Map<string, string>();

@@ -48,9 +48,12 @@ export function throughDoors(root: string): Plugin {
 
 /** Without those that are types only. */
 function namesIn(list: string): readonly { readonly name: string; readonly as: string }[] {
-  return list.split(",").flatMap((part) => {
-    const [, name, as] = /^(?!type\s)(\w+)(?:\s+as\s+(\w+))?$/u.exec(part.trim()) ?? [];
-    return name === undefined ? [] : [{ name, as: as ?? name }];
+  const parts = list.split(",").map((part) => part.trim());
+  return parts.flatMap((part) => {
+    if (part === "" || part.startsWith("type ")) return [];
+    const [, name, as] = /^(\w+)(?:\s+as\s+(\w+))?$/u.exec(part) ?? [];
+    if (name === undefined) throw new Error(`the build cannot read this name of an import: ${part}`);
+    return [{ name, as: as ?? name }];
   });
 }
 

@@ -3,8 +3,10 @@ import { Cell, type ReadonlyCell } from "../base/async/cell.js";
 import { orAborted } from "../base/async/deadline.js";
 import { Scope } from "../base/async/scope.js";
 import type { Timer, Watch } from "../base/ports/world.js";
+import type * as Layers from "./collect-layers.js";
 import type { ConfigRequest, LayerSet } from "./collect-layers.js";
 import { CONFIG_LIMITS } from "./limits.js";
+import type * as Loading from "./load-config.js";
 import type { EffectiveConfig, LoadRequest } from "./load-config.js";
 import { Secrets } from "./secrets/secrets.js";
 
@@ -25,16 +27,25 @@ export class SharedConfigs {
   readonly #directories = new Map<string, DirectoryConfig>();
 
   async watch(request: LoadRequest): Promise<ConfigWatch> {
+    // Programs that read no configuration do without what reads it.
+    const [{ readLayers }, { loadWith }] = await Promise.all([
+      import("./collect-layers.js"),
+      import("./load-config.js"),
+    ]);
     const key = JSON.stringify([request.cwd, request.commandLine]);
-    const directory = this.#directories.get(key) ?? new DirectoryConfig(request, () => this.#directories.delete(key));
+    const forget = () => this.#directories.delete(key);
+    const directory = this.#directories.get(key) ?? new DirectoryConfig(request, { readLayers, loadWith }, forget);
     this.#directories.set(key, directory);
     return await directory.open(request.clientServers);
   }
 }
 
+type Reading = Pick<typeof Layers, "readLayers"> & Pick<typeof Loading, "loadWith">;
+
 /** The files of one directory: read once for each change, watched while a session uses them. */
 class DirectoryConfig {
   readonly #request: LoadRequest;
+  readonly #reading: Reading;
   readonly secrets: Secrets;
   /** How each session reloads. */
   readonly sessions: Set<() => Promise<void>> = new Set();
@@ -48,8 +59,9 @@ class DirectoryConfig {
   #openCount = 0;
   #isWaiting = false;
 
-  constructor(request: LoadRequest, onUnused: () => void) {
+  constructor(request: LoadRequest, reading: Reading, onUnused: () => void) {
     this.#request = request;
+    this.#reading = reading;
     this.secrets = new Secrets(request.world, request.resolveSecret);
     this.#scope = new Scope(request.world.log);
     this.#onUnused = onUnused;
@@ -57,7 +69,7 @@ class DirectoryConfig {
 
   async open(clientServers: ClientServers): Promise<ConfigWatch> {
     this.#openCount += 1;
-    this.secrets.forgetFailures(); // a new session asks again
+    if (this.secrets.forgetFailures()) this.#loading.clear(); // a new session asks again, and not by a load that has a failure already
     const first = await this.load(clientServers).catch(async (error: unknown) => {
       await this.close(); // as if it had never been opened: the next session tries again
       throw error;
@@ -85,11 +97,7 @@ class DirectoryConfig {
   }
 
   async #loadNow(clientServers: ClientServers): Promise<EffectiveConfig> {
-    // Programs that read no configuration do without what reads it.
-    const [{ readLayers }, { loadWith }] = await Promise.all([
-      import("./collect-layers.js"),
-      import("./load-config.js"),
-    ]);
+    const { readLayers, loadWith } = this.#reading;
     this.#layers ??= readLayers(this.#request);
     using patience = this.#request.world.deadline(CONFIG_LIMITS.secretPatienceMs);
     const request = { ...this.#request, clientServers: clientServers ?? [] };

@@ -1,5 +1,5 @@
 // One session for programs: prompts with answers, a flat stream of events, tools, servers.
-import { contained, handled, Scope } from "../base/async/scope.js";
+import { handled, Scope } from "../base/async/scope.js";
 import { TenonError } from "../base/errors.js";
 import { defined } from "../base/json/defined.js";
 import type { JsonObject } from "../base/json/json.js";
@@ -148,9 +148,6 @@ export interface Session extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** A moment in which servers that are started at once are under way, and none of them is there. */
-const WARM_UP_MS = 20;
-
 export interface SessionParts {
   readonly world: World;
   readonly inner: InnerSession;
@@ -280,12 +277,8 @@ export class LibrarySession implements Session {
   async ready(options: ReadyOptions = {}): Promise<readonly ServerStatus[]> {
     checkOptions(options, { server: TEXT, signal: SIGNAL }, "ready");
     const { server, signal = new AbortController().signal } = options;
-    const { inner, world } = this.#parts;
-    // What runs for the first time takes milliseconds to compile: it may as well do so while servers start.
-    const warmUp = world.after(WARM_UP_MS, () =>
-      contained(world.log, "look at the tools there are", () => this.tools.list()),
-    );
-    await inner.serversSettled(signal, server).finally(() => warmUp.clear());
+    const { inner } = this.#parts;
+    await inner.serversSettled(signal, server);
     if (signal.aborted)
       throw new TenonError("cancelled", "waiting for servers was cancelled", { cause: signal.reason });
     const all = inner.servers;

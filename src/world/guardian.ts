@@ -63,9 +63,6 @@ done
 /** A guardian that dies is started anew, but not for ever: something on this machine does not want it. */
 const MAX_STARTS_IN_A_ROW = 3;
 
-/** How long a folder may lie there with nobody to remove it should this process be killed. */
-const FOLDER_ALONE_MS = 50;
-
 /** It goes within milliseconds; one that is stopped or stuck is not waited for. */
 const GOODBYE_MS = 500;
 
@@ -117,13 +114,9 @@ class Guardian {
     else if (this.#made.delete(folder) && this.#process) this.#tell(`>${folder}`);
   }
 
-  /** Alone it is no hurry: a first child mostly follows at once, and should not have to wait for the guardian's own start. */
   watchFolder(path: string): void {
     this.#folder = path;
-    if (this.#process) return this.#tell(`~${path}`);
-    setTimeout(() => {
-      if (!this.#process && this.#folder !== undefined) this.#tell(`~${this.#folder}`);
-    }, FOLDER_ALONE_MS).unref();
+    this.#tell(`~${path}`);
   }
 
   /** Resolves at once, or when the guardian has gone because there is nothing left to watch. */
@@ -135,7 +128,7 @@ class Guardian {
 
   async forgetFolder(): Promise<void> {
     this.#folder = undefined;
-    if (this.#process) this.#tell("~");
+    this.#tell("~");
     await this.#endIfIdle();
   }
 

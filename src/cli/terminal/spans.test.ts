@@ -22,6 +22,14 @@ describe("wrapSpans", () => {
     expect(lines.map((line) => styled(line))).toEqual(["a <b>bold words</b>", "<b>here</b>."]);
   });
 
+  it("puts no style on what is empty", () => {
+    for (const text of ["   ", "", "x\n"]) {
+      const lines = wrapSpans([{ text, style: bold }], 40).map((line) => styled(line));
+      expect(lines.at(-1)).toBe("");
+    }
+    expect(wrapSpans([{ text: "", style: bold }, { text: "a" }], 40).map((line) => styled(line))).toEqual(["a"]);
+  });
+
   it.each(["日本語の文。", "e\u0301\u0302", "👩‍👩‍👧", "e\u0301語"])(
     "takes a long %s apart once, not each character again",
     (piece) => {

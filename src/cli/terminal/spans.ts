@@ -166,7 +166,7 @@ function cut(unit: Unit, width: number): Pick<Unit, "spans" | "cells">[] {
 
 export function styled(line: StyledLine): string {
   let shown = "";
-  for (const { text, style } of line) shown += style ? style(text) : text;
+  for (const { text, style } of line) shown += style && text !== "" ? style(text) : text;
   return shown;
 }
 

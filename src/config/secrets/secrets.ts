@@ -109,11 +109,13 @@ export class Secrets {
     await Promise.all([...this.#asked.values()].map(({ answer }) => answer));
   }
 
-  /** What could not be had is asked for again when next wanted. */
-  forgetFailures(): void {
+  /** What could not be had is asked for again when next wanted. True when there is such a thing. */
+  forgetFailures(): boolean {
+    let hasForgotten = false;
     for (const [key, { settled }] of this.#asked) {
-      if (settled !== undefined && settled.kind !== "found") this.#asked.delete(key);
+      if (settled !== undefined && settled.kind !== "found") hasForgotten = this.#asked.delete(key);
     }
+    return hasForgotten;
   }
 
   /** These values proved wrong. True when one of them was fetched here: it is fetched again when next wanted. */

@@ -37,12 +37,13 @@ export interface Life {
 /** Rejects with a TenonError that names the real cause; what it opened is closed by then. */
 export async function connect(spec: ServerSpec, options: ConnectionOptions, life: Life): Promise<Link> {
   const secrets = entrySecrets(spec, options);
+  const isRemote = (spec.kind === "http" || spec.kind === "sse") && !options.world.replay;
+  const http = isRemote ? await httpParts() : undefined; // before it is in line: it launches nothing others wait for
   const turn = launchTurn(options.world);
   try {
     const launch = await preparedLaunch(spec, options, life.signal).catch((thrown: unknown) => {
       throw secrets.cleanError(toTenonError(thrown, "mcp.spawn_failed"));
     });
-    const http = spec.kind === "http" || spec.kind === "sse" ? await httpParts() : undefined;
     await turn.comes(life.signal);
     const open = () => {
       const transport = openTransport(spec, options, { ...life, secrets, ...defined({ launch, http }) });

@@ -85,6 +85,15 @@ test("those that have just begun count for what they are about to take: a burst 
   expect(waiting).toEqual([]); // none of them came to anything
 });
 
+test("where the system does not say what memory processes take, only their number counts, in a burst too", () => {
+  const world = fakeWorld();
+  world.processes.memoryOf = () => undefined;
+  const budget = new ProcessBudget(world);
+  const { admit, waiting } = asking(budget, budgetLimits(world, { maxMemoryBytes: POOL_LIMITS.young.bytes }));
+  for (let count = 0; count < 4; count++) expect(admit("a")).toBeDefined();
+  expect(waiting).toEqual([]);
+});
+
 function asking(budget: ProcessBudget, limits: ReturnType<typeof budgetLimits>) {
   const waiting: string[] = [];
   const leaving = new AbortController();

@@ -129,15 +129,20 @@ export class ProcessBudget {
       return refusal(server, `${words}: ${this.#uses(session, undefined)}`, raise("maxProcesses"));
     }
     if (this.#slots.size === 0) return undefined;
-    const bytes = this.#areAllNew() ? NOTHING : this.#measure();
+    // Servers that start together are taken for what they are about to need: what they use by now says less.
+    if (this.#areAllNew() && this.#total(NOTHING) < maxMemoryBytes) return undefined;
+    const bytes = this.#measure();
     if (!bytes) return undefined; // not shown by the system: only the number counts there
-    const total = [...this.#slots].reduce((sum, slot) => sum + this.#bytesOf(slot, bytes), 0);
+    const total = this.#total(bytes);
     if (total < maxMemoryBytes) return undefined;
     const words = `the server processes use ${inMb(total)} MB of memory, and ${inMb(maxMemoryBytes)} MB is the limit (serverLimits.maxMemoryMb)`;
     return refusal(server, `${words}: ${this.#uses(session, bytes)}`, raise("maxMemoryMb"));
   }
 
-  /** Servers that start together are taken for what they are about to need: what they use by now says less. */
+  #total(measured: ReadonlyMap<number, number>): number {
+    return [...this.#slots].reduce((sum, slot) => sum + this.#bytesOf(slot, measured), 0);
+  }
+
   #areAllNew(): boolean {
     const sinceMs = this.#world.monotonicMs() - POOL_LIMITS.measuredForMs;
     return [...this.#slots].every((slot) => slot.sinceMs > sinceMs);

@@ -405,4 +405,15 @@ describe("a schema that says only what is usual", () => {
     };
     fc.assert(fc.property(root, fc.constantFrom(...dialects), isSame), { numRuns: 3_000 });
   });
+
+  test("is refused where reading it in full would take too long", () => {
+    const options = Array.from({ length: 200 }, (_, index) => `value-${index}`);
+    const property = { type: "string", enum: options } as const;
+    const properties = Object.fromEntries(Array.from({ length: 150 }, (_, index) => [`p${index}`, { ...property }]));
+    const [short, long] = [{}, { "x-ignored": 1 }].map((more) => {
+      return compileSchema({ type: "object", properties, ...more }, "anthropic");
+    });
+    expect(short).toEqual(long);
+    expect(short?.ok).toBe(false);
+  });
 });

@@ -114,7 +114,7 @@ function isPlain(raw: JsonSchema): boolean {
 
 const PLAIN_KINDS: ReadonlySet<string> = new Set(["string", "number", "integer", "boolean"]);
 /** `count`: some servers unroll longer repetitions, which are told in words there. */
-const MAX_USUAL = { depth: 8, nodes: 500, options: 200, chars: 10_000, count: 100 } as const;
+const MAX_USUAL = { depth: 8, options: 200, chars: 10_000, count: 100 } as const;
 
 /** Undefined: it has something beside kinds, words, properties, items, allowed texts, plain bounds and plain defaults. */
 function usualForm(raw: JsonSchema, rules: Rules): Written | undefined {
@@ -127,14 +127,20 @@ function usualForm(raw: JsonSchema, rules: Rules): Written | undefined {
 
 class UsualWriter {
   readonly #rules: Rules;
-  #nodes = 0;
+  /** As much as reading and writing in full would take: what is too large there is too large here. */
+  #fuel: number = MODEL_LIMITS.dialect.fuel;
 
   constructor(rules: Rules) {
     this.#rules = rules;
   }
 
+  #spend(fuel: number): boolean {
+    this.#fuel -= fuel;
+    return this.#fuel >= 0;
+  }
+
   write(given: JsonValue | undefined, depth: number): JsonObject | undefined {
-    if (!isJsonObject(given) || depth > MAX_USUAL.depth || ++this.#nodes > MAX_USUAL.nodes) return undefined;
+    if (!isJsonObject(given) || depth > MAX_USUAL.depth || !this.#spend(2)) return undefined;
     const { type, description, ...rest } = given;
     if (typeof type !== "string" || !(description === undefined || isTold(description))) return undefined;
     const node: Form = description === undefined ? { type } : { type, description };
@@ -154,7 +160,7 @@ class UsualWriter {
       written[name] = form;
       if (required.includes(name)) needed.push(name);
     }
-    if (needed.length !== required.length) return undefined;
+    if (needed.length !== required.length || !this.#spend(required.length / 4)) return undefined;
     node["properties"] = written;
     if (needed.length > 0) node["required"] = needed;
     if (additionalProperties !== undefined) node["additionalProperties"] = additionalProperties;
@@ -173,7 +179,7 @@ class UsualWriter {
     const { enum: options, minimum, maximum, minLength, maxLength, default: preset, ...rest } = given;
     if (!isEmpty(rest)) return undefined;
     if (options !== undefined) {
-      if (type !== "string" || !areDistinctTexts(options)) return undefined;
+      if (type !== "string" || !areDistinctTexts(options) || !this.#spend(options.length / 2)) return undefined;
       node["enum"] = options;
     }
     if (type === "string" ? (minimum ?? maximum) !== undefined : (minLength ?? maxLength) !== undefined)
@@ -217,7 +223,7 @@ function isPlainPreset(preset: JsonValue | undefined): boolean {
   return typeof preset === "number" ? Number.isFinite(preset) : typeof preset !== "object";
 }
 
-function areDistinctTexts(options: JsonValue): boolean {
+function areDistinctTexts(options: JsonValue): options is readonly string[] {
   if (!Array.isArray(options) || options.length === 0 || options.length > MAX_USUAL.options) return false;
   const areTexts = options.every((option) => typeof option === "string" && option.length <= MAX_USUAL.chars);
   return areTexts && new Set(options).size === options.length;
