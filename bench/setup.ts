@@ -19,7 +19,7 @@ import type { ToolkitJob } from "./setup/toolkit.program.js";
 
 const USAGE = "usage: npm run bench -- setup [--peers] [--samples N] [--node PATH] [--assert]";
 const DEFAULT_SAMPLES = 15;
-/** Adapters and toolkits: their place is not in doubt. */
+/** Of adapters and toolkits: the slowest take two seconds each. */
 const OTHER_ROUNDS = 10;
 const TOOLKITS = ["ai-sdk", "langchain"];
 const OURS = "tenon";

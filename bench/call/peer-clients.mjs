@@ -7,10 +7,7 @@ export async function open(name, target) {
   return await opener(target);
 }
 
-/**
- * Loads the toolkit; what it returns connects to all servers at once until their tools are listed, by its documented way. Tenon is
- * loaded too before the clock starts.
- */
+/** Loads the toolkit; what it returns connects to all servers at once until their tools are listed, by its documented way. */
 export async function loadMany(name) {
   const load = MANY[name];
   if (!load) throw new Error(`${name} is not measured with several servers`);

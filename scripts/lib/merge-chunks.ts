@@ -2,7 +2,7 @@
 // reader a third of a millisecond.
 import { createHash } from "node:crypto";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
-import { basename, dirname, join, relative } from "node:path";
+import { basename, dirname, isAbsolute, join, relative } from "node:path";
 import { build, type Metafile } from "esbuild";
 
 /** Chunks that the same of these entry points load are one file. */
@@ -95,8 +95,8 @@ async function concatenated(contents: string, files: ReadonlySet<string>, merged
         name: "only-these",
         setup: ({ onResolve }) => {
           onResolve({ filter: /./ }, ({ path, resolveDir }) => {
-            if (!path.startsWith(".") && !path.startsWith("/")) return { path, external: true };
-            const file = path.startsWith("/") ? path : join(resolveDir, path);
+            if (!path.startsWith(".") && !isAbsolute(path)) return { path, external: true };
+            const file = isAbsolute(path) ? path : join(resolveDir, path);
             return files.has(file) ? { path: file } : { path: place(file, merged), external: true };
           });
         },

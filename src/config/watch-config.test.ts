@@ -89,6 +89,27 @@ describe("SharedConfigs", () => {
     await closed(world, other);
   });
 
+  it("asks again for a secret that failed when a session is opened, also while a load that has the failure is under way", async () => {
+    const env = { BAD: "!bad", SLOW: "!slow" };
+    const world = worldWith({ [USER]: JSON.stringify({ mcpServers: { a: { command: "run", env } } }) });
+    const asked: string[] = [];
+    const slow: (() => void)[] = [];
+    const resolveSecret = async (wanted: object) => {
+      const text = JSON.stringify(wanted);
+      asked.push(text);
+      if (text.includes("bad")) throw new Error("no such secret");
+      await new Promise<void>((resolve) => slow.push(resolve));
+      return "value";
+    };
+    const request = { world, cwd: "/project", shared: new SharedConfigs(), resolveSecret };
+    const first = watchConfig(request);
+    await expect.poll(() => asked).toHaveLength(2);
+    const second = watchConfig(request); // time stands still, so the load that it could join waits for the slow one
+    await expect.poll(() => asked.slice(2)).toEqual([expect.stringContaining("bad")]);
+    for (const go of slow) go();
+    for (const watch of [await first, await second]) await watch.close();
+  });
+
   it("reads, watches and fetches secrets once for all sessions of a directory", async () => {
     const world = worldWith({
       [USER]: JSON.stringify({ mcpServers: { a: { command: "run", env: { K: "!secret" } } } }),

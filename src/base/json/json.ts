@@ -33,6 +33,11 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+export function isEmpty(fields: JsonObject): boolean {
+  for (const _ in fields) return false;
+  return true;
+}
+
 /** An array or object under way: what comes before each value, the values, and how many have been written. */
 interface Frame {
   readonly labels?: readonly string[];

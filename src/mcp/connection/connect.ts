@@ -1,6 +1,6 @@
 // From a spec to a live link: opens the transport, agrees on the era, and leaves nothing behind when that fails.
 import { orAborted, sleep } from "../../base/async/deadline.js";
-import { messageOf, TenonError, toTenonError } from "../../base/errors.js";
+import { messageOf, orFail, TenonError, toTenonError } from "../../base/errors.js";
 import { unreachable } from "../../base/id.js";
 import type { EndGrace } from "../../base/io/process.js";
 import { defined } from "../../base/json/defined.js";
@@ -58,14 +58,15 @@ export async function connect(spec: ServerSpec, options: ConnectionOptions, life
 
 type HttpParts = Pick<typeof Http, "httpTransport"> & Pick<typeof Auth, "Access">;
 
-/** Loaded with the first server that is reached so: together they take longer to load than a process to be started. */
+/** Loaded with the first server that is reached so: most sessions have none. */
 async function httpParts(): Promise<HttpParts> {
-  const [{ httpTransport }, { Access }] = await Promise.all([
-    import("../transport/http/http-transport.js"),
-    import("../auth/access.js"),
-  ]);
+  const parts = Promise.all([import("../transport/http/http-transport.js"), import("../auth/access.js")]);
+  const [{ httpTransport }, { Access }] = await orFail("mcp.connect_failed", HTTP_NOT_LOADED, parts);
   return { httpTransport, Access };
 }
+
+const HTTP_NOT_LOADED =
+  "the part of Tenon that speaks HTTP cannot be loaded; restart Tenon if it was updated while it ran";
 
 /** Per World, when the last launch that was asked for is done. */
 const lastLaunches = new WeakMap<World, Promise<void>>();

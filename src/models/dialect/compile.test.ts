@@ -1,6 +1,6 @@
 // What becomes of each trap in a schema: kept where the provider has a word for it, told in words where it has not.
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { JsonObject, JsonSchema } from "../../base/json/json.js";
 import type { DialectName } from "../model.js";
 import { compileSchema } from "./compile.js";
@@ -415,5 +415,16 @@ describe("a schema that says only what is usual", () => {
     });
     expect(short).toEqual(long);
     expect(short?.ok).toBe(false);
+  });
+
+  test("takes no time that grows with properties times what is required", () => {
+    const properties = Object.fromEntries(
+      Array.from({ length: 4_000 }, (_, index) => [`p${index}`, { type: "string" }]),
+    );
+    const required = Array.from({ length: 500_000 }, (_, index) => `other${index}`);
+    const compared = vi.spyOn(Array.prototype, "includes");
+    expect(compileSchema({ type: "object", properties, required }, "anthropic").ok).toBe(false);
+    expect(compared.mock.contexts.some((list) => list === required)).toBe(false);
+    compared.mockRestore();
   });
 });

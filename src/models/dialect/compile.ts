@@ -1,6 +1,13 @@
 // One tool's JSON Schema, as the form a provider takes. Total: any value gives a form or a reason, in bounded time.
 import { defined } from "../../base/json/defined.js";
-import { isJsonObject, type JsonObject, type JsonSchema, type JsonValue, parseJson } from "../../base/json/json.js";
+import {
+  isEmpty,
+  isJsonObject,
+  type JsonObject,
+  type JsonSchema,
+  type JsonValue,
+  parseJson,
+} from "../../base/json/json.js";
 import { MODEL_LIMITS } from "../limits.js";
 import type { DialectName, Model, ModelTool, ModelToolCall } from "../model.js";
 import { foldObject } from "./combine.js";
@@ -29,7 +36,7 @@ import {
   wordsAlone,
 } from "./shape.js";
 import { adaptedOptions } from "./tool-options.js";
-import { type Written, writeSchema } from "./write.js";
+import { type Node, type Written, writeSchema } from "./write.js";
 
 /** Definitions do not change, so each is compiled once per form. */
 const compiled = new WeakMap<JsonSchema, Map<string, CompiledSchema>>();
@@ -143,31 +150,33 @@ class UsualWriter {
     if (!isJsonObject(given) || depth > MAX_USUAL.depth || !this.#spend(2)) return undefined;
     const { type, description, ...rest } = given;
     if (typeof type !== "string" || !(description === undefined || isTold(description))) return undefined;
-    const node: Form = description === undefined ? { type } : { type, description };
+    const node: Node = description === undefined ? { type } : { type, description };
     if (type === "object") return this.#object(node, rest, depth);
     if (type === "array") return this.#list(node, rest, depth);
     return PLAIN_KINDS.has(type) ? this.#plain(node, type, rest) : undefined;
   }
 
-  #object(node: Form, given: JsonObject, depth: number): JsonObject | undefined {
+  #object(node: Node, given: JsonObject, depth: number): JsonObject | undefined {
     const { properties = {}, required = [], additionalProperties, ...rest } = given;
     if (!isEmpty(rest) || !isJsonObject(properties) || !Array.isArray(required)) return undefined;
-    const written: Form = {};
+    if (!this.#spend(required.length / 4)) return undefined; // before each of them is looked at
+    const names = new Set(required);
+    const written: Node = {};
     const needed: string[] = [];
     for (const name of Object.keys(properties)) {
       const form = this.#rules.names.test(name) ? this.write(properties[name], depth + 1) : undefined;
       if (!form) return undefined;
       written[name] = form;
-      if (required.includes(name)) needed.push(name);
+      if (names.has(name)) needed.push(name);
     }
-    if (needed.length !== required.length || !this.#spend(required.length / 4)) return undefined;
+    if (needed.length !== required.length) return undefined;
     node["properties"] = written;
     if (needed.length > 0) node["required"] = needed;
     if (additionalProperties !== undefined) node["additionalProperties"] = additionalProperties;
     return additionalProperties === undefined || typeof additionalProperties === "boolean" ? node : undefined;
   }
 
-  #list(node: Form, given: JsonObject, depth: number): JsonObject | undefined {
+  #list(node: Node, given: JsonObject, depth: number): JsonObject | undefined {
     const { items, minItems, maxItems, ...rest } = given;
     if (!isEmpty(rest) || !this.#bounds(node, { minItems, maxItems })) return undefined;
     const written = this.write(items, depth + 1);
@@ -175,7 +184,7 @@ class UsualWriter {
     return written && node;
   }
 
-  #plain(node: Form, type: string, given: JsonObject): JsonObject | undefined {
+  #plain(node: Node, type: string, given: JsonObject): JsonObject | undefined {
     const { enum: options, minimum, maximum, minLength, maxLength, default: preset, ...rest } = given;
     if (!isEmpty(rest)) return undefined;
     if (options !== undefined) {
@@ -191,7 +200,7 @@ class UsualWriter {
   }
 
   /** False for one that the reader drops, or that would be written in words. */
-  #bounds(node: Form, bounds: Readonly<Partial<Record<Bound, JsonValue | undefined>>>): boolean {
+  #bounds(node: Node, bounds: Readonly<Partial<Record<Bound, JsonValue | undefined>>>): boolean {
     for (const bound of BOUND_NAMES) {
       const value = bounds[bound];
       if (value === undefined) continue;
@@ -205,17 +214,8 @@ class UsualWriter {
   }
 }
 
-interface Form {
-  [keyword: string]: JsonValue;
-}
-
 function isTold(description: JsonValue): boolean {
   return typeof description === "string" && description.trim() !== "";
-}
-
-function isEmpty(fields: JsonObject): boolean {
-  for (const _ in fields) return false;
-  return true;
 }
 
 function isPlainPreset(preset: JsonValue | undefined): boolean {
@@ -366,7 +366,7 @@ export interface CompiledTools {
   restoreArguments(name: string, args: JsonObject): JsonObject;
 }
 
-type OkForm = Extract<CompiledSchema, { ok: true }>;
+type Form = Extract<CompiledSchema, { ok: true }>;
 
 /**
  * `providerOptions.<provider>.strict` of a tool, or its own `strict`, asks for the strict form: `true` where there is one,
@@ -377,7 +377,7 @@ export function compileTools(tools: readonly ModelTool[], model: Pick<Model, "id
   const admit = strictBudget(dialect);
   const offered: ModelTool[] = [];
   const refused: { name: string; reason: string }[] = [];
-  const restores = new Map<string, NonNullable<OkForm["restore"]>>();
+  const restores = new Map<string, NonNullable<Form["restore"]>>();
   for (const given of tools) {
     const { providerOptions } = given;
     const tool = providerOptions ? { ...given, providerOptions: adaptedOptions(providerOptions) } : given;
@@ -409,7 +409,7 @@ function wantsStrict(tool: ModelTool, dialect: DialectName): boolean | "required
   return tool.strict ?? false;
 }
 
-function asOffered(tool: ModelTool, form: OkForm, dialect: DialectName): ModelTool {
+function asOffered(tool: ModelTool, form: Form, dialect: DialectName): ModelTool {
   const { strict: _strict, providerOptions, ...rest } = tool;
   const { properties, description } = form.schema;
   // Gemini leaves out the parameters of a tool without properties, and the words on them would go as well.
@@ -433,7 +433,7 @@ function withoutStrict(options: Readonly<Record<string, JsonObject>>): Readonly<
   return Object.fromEntries(cleaned);
 }
 
-function restored(call: ModelToolCall, restore: OkForm["restore"]): ModelToolCall {
+function restored(call: ModelToolCall, restore: Form["restore"]): ModelToolCall {
   if (restore === undefined) return call;
   const args = parseJson(call.argumentsJson);
   return args.ok ? { ...call, argumentsJson: JSON.stringify(restore(args.value)) } : call;

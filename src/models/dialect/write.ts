@@ -292,7 +292,7 @@ function withNullForm(node: JsonObject): JsonObject {
 }
 
 /** A schema that is being written. */
-interface Node {
+export interface Node {
   [keyword: string]: JsonValue;
 }
 

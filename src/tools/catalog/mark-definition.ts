@@ -36,15 +36,15 @@ const MAY_NEED_MARK = /[^\n\t\x20-\x5a\x5d-\x7e]/;
 /** A quick look, without making anything. True of most. */
 function hasNothingToMark({ description, title = "", inputSchema }: ToolDefinition): boolean {
   if (description.length > TOOL_LIMITS.descriptionMaxChars || title.length > LIMITS.shownNameMaxChars) return false;
-  return !MAY_NEED_MARK.test(description) && !MAY_NEED_MARK.test(title) && isPlain(inputSchema, 0);
+  return !MAY_NEED_MARK.test(description) && !MAY_NEED_MARK.test(title) && needsNoMark(inputSchema, 0);
 }
 
-function isPlain(value: JsonValue | undefined, depth: number): boolean {
+function needsNoMark(value: JsonValue | undefined, depth: number): boolean {
   if (typeof value === "string") return value.length <= TOOL_LIMITS.descriptionMaxChars && !MAY_NEED_MARK.test(value);
   if (typeof value !== "object" || value === null) return true;
   if (depth > MAX_DEPTH) return false;
-  if (!isJsonObject(value)) return value.every((item) => isPlain(item, depth + 1));
-  return Object.entries(value).every(([key, field]) => !MAY_NEED_MARK.test(key) && isPlain(field, depth + 1));
+  if (!isJsonObject(value)) return value.every((item) => needsNoMark(item, depth + 1));
+  return Object.entries(value).every(([key, field]) => !MAY_NEED_MARK.test(key) && needsNoMark(field, depth + 1));
 }
 
 function cut(words: string, maxChars: number): string {

@@ -1,6 +1,6 @@
 // The tools offered to one model call, and the tool behind every name: an immutable snapshot.
 import { contained } from "../../base/async/scope.js";
-import type { JsonObject } from "../../base/json/json.js";
+import { isEmpty, type JsonObject } from "../../base/json/json.js";
 import { sharedLog } from "../../base/ports/world.js";
 import { withoutFinal } from "../../base/text/ends.js";
 import { markForeign } from "../../base/text/marking.js";
@@ -45,11 +45,6 @@ export interface StartingSource {
 export function callArguments(entry: Pick<CatalogEntry, "pinned" | "defaults">, given: JsonObject): JsonObject {
   const { defaults, pinned } = entry;
   return isEmpty(defaults) && isEmpty(pinned) ? given : { ...defaults, ...given, ...pinned };
-}
-
-function isEmpty(fields: JsonObject): boolean {
-  for (const _ in fields) return false;
-  return true;
 }
 
 /** Everything some sources have, offered at once and unshaped. */
