@@ -1,19 +1,19 @@
 // From a spec to a live link: opens the transport, agrees on the era, and leaves nothing behind when that fails.
 import { orAborted, sleep } from "../../base/async/deadline.js";
-import { messageOf, orFail, TenonError, toTenonError } from "../../base/errors.js";
+import { messageOf, TenonError, toTenonError } from "../../base/errors.js";
 import { unreachable } from "../../base/id.js";
 import type { EndGrace } from "../../base/io/process.js";
 import { defined } from "../../base/json/defined.js";
 import type { SpawnRequest, World } from "../../base/ports/world.js";
 import type { KnownSecrets } from "../../base/text/secrets.js";
-import type * as Auth from "../auth/access.js";
+import { Access } from "../auth/access.js";
 import { MCP_LIMITS } from "../limits.js";
 import type { Link } from "../protocol/link.js";
 import { negotiate, type Terms } from "../protocol/negotiate.js";
 import { OpenLink, watchedLink } from "../protocol/open-link.js";
 import { launchFingerprint, type ServerSpec } from "../spec.js";
 import { AcpTransport } from "../transport/acp.js";
-import type * as Http from "../transport/http/http-transport.js";
+import { httpTransport } from "../transport/http/http-transport.js";
 import type { SpillDirectory } from "../transport/large/spilled.js";
 import { guardedLaunch } from "../transport/launchers/guarded-launch.js";
 import { launchOf, withLastWords } from "../transport/stdio/launch.js";
@@ -37,8 +37,6 @@ export interface Life {
 /** Rejects with a TenonError that names the real cause; what it opened is closed by then. */
 export async function connect(spec: ServerSpec, options: ConnectionOptions, life: Life): Promise<Link> {
   const secrets = entrySecrets(spec, options);
-  const isRemote = (spec.kind === "http" || spec.kind === "sse") && !options.world.replay;
-  const http = isRemote ? await httpParts() : undefined; // before it is in line: it launches nothing others wait for
   const turn = launchTurn(options.world);
   try {
     const launch = await preparedLaunch(spec, options, life.signal).catch((thrown: unknown) => {
@@ -46,7 +44,7 @@ export async function connect(spec: ServerSpec, options: ConnectionOptions, life
     });
     await turn.comes(life.signal);
     const open = () => {
-      const transport = openTransport(spec, options, { ...life, secrets, ...defined({ launch, http }) });
+      const transport = openTransport(spec, options, { ...life, secrets, ...defined({ launch }) });
       turn.end();
       return transport;
     };
@@ -55,18 +53,6 @@ export async function connect(spec: ServerSpec, options: ConnectionOptions, life
     turn.end();
   }
 }
-
-type HttpParts = Pick<typeof Http, "httpTransport"> & Pick<typeof Auth, "Access">;
-
-/** Loaded with the first server that is reached so: most sessions have none. */
-async function httpParts(): Promise<HttpParts> {
-  const parts = Promise.all([import("../transport/http/http-transport.js"), import("../auth/access.js")]);
-  const [{ httpTransport }, { Access }] = await orFail("mcp.connect_failed", HTTP_NOT_LOADED, parts);
-  return { httpTransport, Access };
-}
-
-const HTTP_NOT_LOADED =
-  "the part of Tenon that speaks HTTP cannot be loaded; restart Tenon if it was updated while it ran";
 
 /** Per World, when the last launch that was asked for is done. */
 const lastLaunches = new WeakMap<World, Promise<void>>();
@@ -189,7 +175,7 @@ async function termsOf(
 }
 
 /** What one wire is opened with: the secrets no error leaves it with, and what is started, where that had to be prepared. */
-type Opening = Life & { readonly secrets: KnownSecrets; readonly launch?: SpawnRequest; readonly http?: HttpParts };
+type Opening = Life & { readonly secrets: KnownSecrets; readonly launch?: SpawnRequest };
 
 function openTransport(spec: ServerSpec, options: ConnectionOptions, life: Opening): Transport {
   const { session } = options;
@@ -203,7 +189,7 @@ function openTransport(spec: ServerSpec, options: ConnectionOptions, life: Openi
 function plainTransport(
   spec: ServerSpec,
   options: ConnectionOptions,
-  { spill, onSpawned, launch, secrets, http }: Opening,
+  { spill, onSpawned, launch, secrets }: Opening,
 ): Transport {
   const { world, cwd, allowHosts = [], channel, oauth } = options;
   switch (spec.kind) {
@@ -216,9 +202,8 @@ function plainTransport(
     case "sse": {
       const urlSource = spec.mustBePublic === true ? "project" : (options.urlSource ?? "typed");
       const remote = { world, allowHosts, urlSource, secrets, spill };
-      if (!http) throw new Error("a server over HTTP was opened without what speaks HTTP");
-      const access = oauth && new http.Access(spec, { ...remote, oauth });
-      return http.httpTransport(spec, { ...remote, ...defined({ access }) });
+      const access = oauth && new Access(spec, { ...remote, oauth });
+      return httpTransport(spec, { ...remote, ...defined({ access }) });
     }
     case "acp":
       return new AcpTransport(spec, channel);
